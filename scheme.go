@@ -212,13 +212,13 @@ func (s *Schemes) IsPlaced(id ID) bool {
 
 // Place returns what x tells, with what the namespaces that the name is in add to it, the
 // nearest first; see [PlaceScheme].
-func (s *Schemes) Place(x Explanation, chain []*Namespace) Explanation {
+func (s *Schemes) Place(x Explanation, ancestors []*Namespace) Explanation {
 	scheme, ok := s.Lookup(x.ID.Scheme()).(PlaceScheme)
 	if !ok {
 		return x
 	}
 	var prefixes []string
-	for _, ns := range chain {
+	for _, ns := range ancestors {
 		// A namespace may have names that its minter's settings lead to.
 		if ns.Prefix != "" && s.IsWithin(x.ID, ns.Prefix) {
 			prefixes = append(prefixes, ns.Prefix)

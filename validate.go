@@ -255,13 +255,13 @@ func (r *Record) checkReaders(f *Report) {
 		return
 	}
 	for i, reader := range r.Readers {
-		checkSomebody(f, ItemPath("readers", i), reader)
+		checkPrincipalName(f, ItemPath("readers", i), reader)
 	}
 	twice(f, "readers", "", r.Readers, func(s string) string { return s })
 }
 
-// checkSomebody judges the name of a principal or of a group of them.
-func checkSomebody(f *Report, path, who string) {
+// checkPrincipalName judges the name of a principal or of a group of them.
+func checkPrincipalName(f *Report, path, who string) {
 	name, ok := strings.CutPrefix(who, "user:")
 	if !ok {
 		name, ok = strings.CutPrefix(who, "group:")

@@ -60,7 +60,7 @@ func (n *Namespace) checkGrants(f *Report) {
 		return
 	}
 	for i, g := range n.Grants {
-		checkSomebody(f, ItemPath("grants", i)+".to", g.To)
+		checkPrincipalName(f, ItemPath("grants", i)+".to", g.To)
 		if !g.Role.IsValid() {
 			f.Addf(ItemPath("grants", i)+".role", "grant.role-unknown", `"{role}" is not a role; there are reader, editor and owner`, string(g.Role))
 		}

@@ -40,11 +40,11 @@ func Local() Principal { return Principal{Name: localName, Admin: true} }
 
 // is reports whether p is the user or the member of the group that a grant or a record's
 // readers name, as "user:ann" or "group:staff".
-func (p Principal) is(somebody string) bool {
-	if name, ok := strings.CutPrefix(somebody, "user:"); ok {
+func (p Principal) is(grantee string) bool {
+	if name, ok := strings.CutPrefix(grantee, "user:"); ok {
 		return name == p.Name
 	}
-	name, ok := strings.CutPrefix(somebody, "group:")
+	name, ok := strings.CutPrefix(grantee, "group:")
 	return ok && slices.Contains(p.Groups, name)
 }
 

@@ -21,26 +21,26 @@ import (
 
 var begins = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// office is a directory over a store in memory, with a clock that can be set.
-type office struct {
+// testDirectory is a directory over a store in memory, with a clock that can be set.
+type testDirectory struct {
 	*Directory
 	t     testing.TB
 	store stele.Store
 	clock atomic.Int64 // nanoseconds since begins
 }
 
-func newOffice(t testing.TB) *office {
-	o := &office{t: t}
+func newTestDirectory(t testing.TB) *testDirectory {
+	o := &testDirectory{t: t}
 	o.store = mem.New(o.time)
 	o.Directory = NewDirectory(o.store, o.time)
 	return o
 }
 
-func (o *office) time() time.Time      { return begins.Add(time.Duration(o.clock.Load())) }
-func (o *office) pass(d time.Duration) { o.clock.Add(int64(d)) }
+func (o *testDirectory) time() time.Time      { return begins.Add(time.Duration(o.clock.Load())) }
+func (o *testDirectory) pass(d time.Duration) { o.clock.Add(int64(d)) }
 
 // put writes a cell, whatever it had.
-func (o *office) put(cell stele.Cell, err error) {
+func (o *testDirectory) put(cell stele.Cell, err error) {
 	o.t.Helper()
 	if err != nil {
 		o.t.Fatal(err)
@@ -54,14 +54,14 @@ func (o *office) put(cell stele.Cell, err error) {
 	}
 }
 
-func (o *office) user(u User) {
+func (o *testDirectory) user(u User) {
 	o.t.Helper()
 	o.put(u.Cell())
 	o.Forget()
 }
 
 // issue makes a token for a user, and returns its credential.
-func (o *office) issue(user string, change ...func(*Token)) (string, Token) {
+func (o *testDirectory) issue(user string, change ...func(*Token)) (string, Token) {
 	o.t.Helper()
 	c, err := NewCredential(rand.Reader)
 	if err != nil {
@@ -77,7 +77,7 @@ func (o *office) issue(user string, change ...func(*Token)) (string, Token) {
 }
 
 // refused fails unless a credential is refused with these words.
-func (o *office) refused(credential, words string) {
+func (o *testDirectory) refused(credential, words string) {
 	o.t.Helper()
 	p, err := o.Authenticate(o.t.Context(), credential)
 	if p.IsKnown() || p.Admin || stele.KindOf(err) != stele.Unauthenticated || !strings.Contains(err.Error(), words) {
@@ -88,7 +88,7 @@ func (o *office) refused(credential, words string) {
 	}
 }
 
-func (o *office) accepted(credential string) Principal {
+func (o *testDirectory) accepted(credential string) Principal {
 	o.t.Helper()
 	p, err := o.Authenticate(o.t.Context(), credential)
 	if err != nil || !p.IsKnown() {
@@ -98,7 +98,7 @@ func (o *office) accepted(credential string) Principal {
 }
 
 func TestAuthenticate(t *testing.T) {
-	o := newOffice(t)
+	o := newTestDirectory(t)
 	o.user(User{Name: "ann", Groups: []string{"press", "staff"}})
 	o.user(User{Name: "root", Admin: true})
 	ann, _ := o.issue("ann")
@@ -130,7 +130,7 @@ func TestAuthenticate(t *testing.T) {
 
 // A token is good until the moment that it expires, and not at it.
 func TestExpiry(t *testing.T) {
-	o := newOffice(t)
+	o := newTestDirectory(t)
 	o.user(User{Name: "ann"})
 	credential, _ := o.issue("ann")
 	o.pass(time.Hour - time.Nanosecond)
@@ -143,7 +143,7 @@ func TestExpiry(t *testing.T) {
 
 // A change by an administrator holds from the next request on.
 func TestChangesHoldAtOnce(t *testing.T) {
-	o := newOffice(t)
+	o := newTestDirectory(t)
 	o.user(User{Name: "ann", Groups: []string{"staff"}, Admin: true})
 	credential, made := o.issue("ann")
 	o.accepted(credential)
@@ -167,7 +167,7 @@ func TestChangesHoldAtOnce(t *testing.T) {
 
 // A directory of a store that other processes write to reads again when what it has is old.
 func TestAge(t *testing.T) {
-	o := newOffice(t)
+	o := newTestDirectory(t)
 	o.Age = time.Minute
 	o.user(User{Name: "ann"})
 	credential, made := o.issue("ann")
@@ -182,7 +182,7 @@ func TestAge(t *testing.T) {
 
 // Cells that can't be read authenticate no caller, and lock no other user out.
 func TestDamagedCells(t *testing.T) {
-	o := newOffice(t)
+	o := newTestDirectory(t)
 	o.user(User{Name: "ann"})
 	ann, made := o.issue("ann")
 	bob, other := o.issue("bob")
@@ -214,7 +214,7 @@ func TestDamagedCells(t *testing.T) {
 }
 
 func TestAuthenticateHeader(t *testing.T) {
-	o := newOffice(t)
+	o := newTestDirectory(t)
 	o.user(User{Name: "ann"})
 	credential, _ := o.issue("ann")
 	for _, tt := range []struct {
@@ -269,7 +269,7 @@ func TestOneComparison(t *testing.T) {
 		t.Errorf("%d comparisons, %d returns before the last one", compares, before)
 	}
 
-	o := newOffice(t)
+	o := newTestDirectory(t)
 	o.user(User{Name: "ann"})
 	known, _ := o.issue("ann")
 	wrong := known[:len(known)-8] + "AAAAAAAA"
@@ -286,7 +286,7 @@ func TestOneComparison(t *testing.T) {
 	}
 }
 
-func (o *office) refusal(credential string) string {
+func (o *testDirectory) refusal(credential string) string {
 	_, err := o.Authenticate(o.t.Context(), credential)
 	if err == nil {
 		o.t.Fatal("accepted")
@@ -322,7 +322,7 @@ func (s *slowStore) Cells(ctx context.Context, prefix, after string) iter.Seq2[s
 
 // A roll that is forgotten while it is read is read again.
 func TestForgetWhileReading(t *testing.T) {
-	o := newOffice(t)
+	o := newTestDirectory(t)
 	o.user(User{Name: "ann"})
 	credential, made := o.issue("ann")
 	s := &slowStore{Store: o.store, entered: make(chan struct{}, 10), release: make(chan struct{})}
@@ -348,7 +348,7 @@ func TestForgetWhileReading(t *testing.T) {
 
 // A store that fails is reported as such, and never as a wrong token.
 func TestDirectoryWithoutStore(t *testing.T) {
-	o := newOffice(t)
+	o := newTestDirectory(t)
 	o.user(User{Name: "ann"})
 	credential, _ := o.issue("ann")
 	s := &slowStore{Store: o.store}
@@ -370,7 +370,7 @@ func TestDirectoryWithoutStore(t *testing.T) {
 }
 
 func TestDirectoryConcurrently(t *testing.T) {
-	o := newOffice(t)
+	o := newTestDirectory(t)
 	o.user(User{Name: "ann"})
 	credential, _ := o.issue("ann")
 	var wg sync.WaitGroup
@@ -396,7 +396,7 @@ func TestDirectoryConcurrently(t *testing.T) {
 }
 
 func BenchmarkAuthenticate(b *testing.B) {
-	o := newOffice(b)
+	o := newTestDirectory(b)
 	o.user(User{Name: "ann", Groups: []string{"staff"}})
 	credential, _ := o.issue("ann")
 	ctx := b.Context()
@@ -428,7 +428,7 @@ func (f *failing) Cells(ctx context.Context, prefix, after string) iter.Seq2[ste
 // Authenticated users stay so while the store is away, for a while and no longer, and not
 // every request asks the store.
 func TestGrace(t *testing.T) {
-	o := newOffice(t)
+	o := newTestDirectory(t)
 	store := &failing{Store: o.store}
 	o.Directory = NewDirectory(store, o.time)
 	o.Age, o.Grace = time.Second, time.Minute

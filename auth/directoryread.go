@@ -79,7 +79,7 @@ func (d *Directory) lookAgain(ctx context.Context, now time.Time) {
 	}
 	select {
 	case d.reading <- struct{}{}:
-		d.renewBehind(ctx)
+		d.renewInBackground(ctx)
 	default: // another goroutine reads
 	}
 }
@@ -94,7 +94,7 @@ type outcome struct {
 // is away.
 func (d *Directory) renewOr(ctx context.Context, old *roll, now time.Time) (*roll, error) {
 	select {
-	case o := <-d.renewBehind(ctx):
+	case o := <-d.renewInBackground(ctx):
 		if stele.KindOf(o.err) == stele.Unavailable && d.lasts(old, now) {
 			return old, nil
 		}
@@ -104,9 +104,9 @@ func (d *Directory) renewOr(ctx context.Context, old *roll, now time.Time) (*rol
 	}
 }
 
-// renewBehind reads in the background for the caller, which holds d.reading, and releases
+// renewInBackground reads in the background for the caller, which holds d.reading, and releases
 // that. It goes on when the caller has gone: others wait for it, too.
-func (d *Directory) renewBehind(ctx context.Context) <-chan outcome {
+func (d *Directory) renewInBackground(ctx context.Context) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
 		reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience*d.Age)

@@ -12,14 +12,14 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// distant is a store that takes its time.
-type distant struct {
+// delayedStore is a store that takes its time.
+type delayedStore struct {
 	stele.Store
 	delay atomic.Int64 // of each list, nanoseconds
 	reads atomic.Int64 // of users
 }
 
-func (d *distant) Cells(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error] {
+func (d *delayedStore) Cells(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error] {
 	if prefix == UserCells {
 		d.reads.Add(1)
 	}
@@ -34,11 +34,11 @@ func (d *distant) Cells(ctx context.Context, prefix, after string) iter.Seq2[ste
 	}
 }
 
-// newDistant is an office far from its store, with one user and the user's token, and a
+// newDelayedStore is a testDirectory far from its store, with one user and the user's token, and a
 // function that revokes the token elsewhere. Time is that of a bubble.
-func newDistant(t *testing.T) (o *office, store *distant, credential string, revoke func()) {
-	o = newOffice(t)
-	store = &distant{Store: o.store}
+func newDelayedStore(t *testing.T) (o *testDirectory, store *delayedStore, credential string, revoke func()) {
+	o = newTestDirectory(t)
+	store = &delayedStore{Store: o.store}
 	o.Directory = NewDirectory(store, time.Now)
 	o.Age, o.Grace = time.Second, 5*time.Minute
 	o.user(User{Name: "ann"})
@@ -58,7 +58,7 @@ func TestSlowStore(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"busy": time.Second, "idle": 2 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o, store, credential, revoke := newDistant(t)
+				o, store, credential, revoke := newDelayedStore(t)
 				revoke()
 				store.delay.Store(int64(3 * time.Second))
 				time.Sleep(wait)
@@ -72,7 +72,7 @@ func TestSlowStore(t *testing.T) {
 // do not read one after the other.
 func TestSlowStoreTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, store, credential, revoke := newDistant(t)
+		o, store, credential, revoke := newDelayedStore(t)
 		revoke()
 		store.delay.Store(int64(2 * time.Second)) // four seconds in all
 		time.Sleep(time.Second)
@@ -98,7 +98,7 @@ func TestSlowStoreTogether(t *testing.T) {
 // store says when it is back counts.
 func TestSilentStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, store, credential, revoke := newDistant(t)
+		o, store, credential, revoke := newDelayedStore(t)
 		store.delay.Store(hour)
 		time.Sleep(time.Second)
 		o.accepted(credential)
@@ -123,7 +123,7 @@ func TestSilentStore(t *testing.T) {
 // Once a store is back, a caller that asks long after gets its state and not the old one.
 func TestStoreIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, store, credential, revoke := newDistant(t)
+		o, store, credential, revoke := newDelayedStore(t)
 		store.delay.Store(hour)
 		time.Sleep(time.Second)
 		o.accepted(credential)

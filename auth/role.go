@@ -11,12 +11,12 @@ import (
 // owner has the role owner, and an administrator has it everywhere. A scheme's root grants no
 // roles, whatever it says: it belongs to no authority. What p's token may not be used for is
 // taken off; see [Scope].
-func RoleIn(p Principal, chain ...*stele.Namespace) stele.Role {
-	return p.limits.cut(roleOf(p, chain), chain)
+func RoleIn(p Principal, ancestors ...*stele.Namespace) stele.Role {
+	return p.limits.cut(roleOf(p, ancestors), ancestors)
 }
 
 // roleOf is RoleIn for the user, whatever the token may be used for.
-func roleOf(p Principal, chain []*stele.Namespace) stele.Role {
+func roleOf(p Principal, ancestors []*stele.Namespace) stele.Role {
 	switch {
 	case !p.IsKnown():
 		return stele.NoRole
@@ -24,7 +24,7 @@ func roleOf(p Principal, chain []*stele.Namespace) stele.Role {
 		return stele.RoleOwner
 	}
 	best := stele.NoRole
-	for _, ns := range chain {
+	for _, ns := range ancestors {
 		if ns.Prefix == "" {
 			continue
 		}
@@ -46,40 +46,40 @@ func roleOf(p Principal, chain []*stele.Namespace) stele.Role {
 // MayList reports whether p may list a namespace, search it, look up in reverse what
 // is there, and read its settings. The namespace is given as in [RoleIn], here and
 // below.
-func MayList(p Principal, chain ...*stele.Namespace) bool {
-	return RoleIn(p, chain...).Includes(stele.RoleReader)
+func MayList(p Principal, ancestors ...*stele.Namespace) bool {
+	return RoleIn(p, ancestors...).Includes(stele.RoleReader)
 }
 
 // MayMint reports whether p may make new names in a namespace, and register records under
 // them.
-func MayMint(p Principal, chain ...*stele.Namespace) bool {
-	return p.Has(ScopeMint) && p.limits.contain(chain) && roleOf(p, chain).Includes(stele.RoleEditor)
+func MayMint(p Principal, ancestors ...*stele.Namespace) bool {
+	return p.Has(ScopeMint) && p.limits.contain(ancestors) && roleOf(p, ancestors).Includes(stele.RoleEditor)
 }
 
 // MayWrite reports whether p may register and change records in a namespace.
-func MayWrite(p Principal, chain ...*stele.Namespace) bool {
-	return RoleIn(p, chain...).Includes(stele.RoleEditor)
+func MayWrite(p Principal, ancestors ...*stele.Namespace) bool {
+	return RoleIn(p, ancestors...).Includes(stele.RoleEditor)
 }
 
 // MayManage reports whether p may change a namespace itself, grant roles there, and make
 // namespaces below it.
-func MayManage(p Principal, chain ...*stele.Namespace) bool {
-	return RoleIn(p, chain...).Includes(stele.RoleOwner)
+func MayManage(p Principal, ancestors ...*stele.Namespace) bool {
+	return RoleIn(p, ancestors...).Includes(stele.RoleOwner)
 }
 
 // MayRead reports whether p may see a record; its namespaces are given as in [RoleIn]. The
 // public sees what is neither reserved nor restricted, and a reader of its namespace sees
 // all. The users whom a restricted record names see it too, and so do members of the groups
 // that it names.
-func MayRead(p Principal, r *stele.Record, chain ...*stele.Namespace) bool {
+func MayRead(p Principal, r *stele.Record, ancestors ...*stele.Namespace) bool {
 	reserved := r.State == stele.Reserved
 	switch {
 	case !reserved && r.IsPublic():
 		return true
-	case !p.IsKnown(), !p.Has(ScopeRead), !p.limits.contain(chain):
+	case !p.IsKnown(), !p.Has(ScopeRead), !p.limits.contain(ancestors):
 		return false
 	case !reserved && slices.ContainsFunc(r.Readers, p.is):
 		return true
 	}
-	return MayList(p, chain...)
+	return MayList(p, ancestors...)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // The namespaces of the tables: a root, an authority, and two levels below it.
-func testChain() (root, naan, shoulder, part *stele.Namespace) {
+func testAncestors() (root, naan, shoulder, part *stele.Namespace) {
 	root = &stele.Namespace{Scheme: "ark", Owner: "ruth", Grants: []stele.Grant{{To: "user:rose", Role: stele.RoleOwner}, {To: "group:all", Role: stele.RoleReader}}}
 	naan = &stele.Namespace{Scheme: "ark", Prefix: "ark:12345", Owner: "olga", Grants: []stele.Grant{
 		{To: "user:ed", Role: stele.RoleEditor}, {To: "group:staff", Role: stele.RoleReader}, {To: "group:chiefs", Role: stele.RoleOwner},
@@ -23,7 +23,7 @@ func testChain() (root, naan, shoulder, part *stele.Namespace) {
 }
 
 func TestRoleIn(t *testing.T) {
-	root, naan, shoulder, part := testChain()
+	root, naan, shoulder, part := testAncestors()
 	const none, reader, editor, owner = stele.NoRole, stele.RoleReader, stele.RoleEditor, stele.RoleOwner
 	in := func(groups ...string) Principal { return Principal{Name: "zoe", Groups: groups} }
 	for _, tt := range []struct {
@@ -50,21 +50,21 @@ func TestRoleIn(t *testing.T) {
 		{"a group with the owner's name", in("olga"), none, none, none, none},
 	} {
 		for where, at := range map[string]struct {
-			chain []*stele.Namespace
-			want  stele.Role
+			ancestors []*stele.Namespace
+			want      stele.Role
 		}{
 			"root":     {[]*stele.Namespace{root}, tt.root},
 			"naan":     {[]*stele.Namespace{naan, root}, tt.naan},
 			"shoulder": {[]*stele.Namespace{shoulder, naan, root}, tt.shoulder},
 			"part":     {[]*stele.Namespace{part, shoulder, naan, root}, tt.part},
 		} {
-			if got := RoleIn(tt.p, at.chain...); got != at.want {
+			if got := RoleIn(tt.p, at.ancestors...); got != at.want {
 				t.Errorf("%s, in the %s: role %q, want %q", tt.name, where, got, at.want)
 			}
 			for action, may := range map[string]bool{
-				"list":   MayList(tt.p, at.chain...) != (at.want != none),
-				"write":  MayWrite(tt.p, at.chain...) != (at.want == editor || at.want == owner),
-				"manage": MayManage(tt.p, at.chain...) != (at.want == owner),
+				"list":   MayList(tt.p, at.ancestors...) != (at.want != none),
+				"write":  MayWrite(tt.p, at.ancestors...) != (at.want == editor || at.want == owner),
+				"manage": MayManage(tt.p, at.ancestors...) != (at.want == owner),
 			} {
 				if may {
 					t.Errorf("%s, in the %s: whether they may %s is not what their role says", tt.name, where, action)
@@ -78,7 +78,7 @@ func TestRoleIn(t *testing.T) {
 }
 
 func TestMayRead(t *testing.T) {
-	root, naan, shoulder, _ := testChain()
+	root, naan, shoulder, _ := testAncestors()
 	here, other := []*stele.Namespace{shoulder, naan, root}, []*stele.Namespace{root}
 	open := &stele.Record{State: stele.Active}
 	gone := &stele.Record{State: stele.Withdrawn}
@@ -87,10 +87,10 @@ func TestMayRead(t *testing.T) {
 	both := &stele.Record{State: stele.Reserved, Readers: []string{"user:carl"}}
 	all := []*stele.Record{open, gone, reserved, named, both}
 	for _, tt := range []struct {
-		name  string
-		p     Principal
-		chain []*stele.Namespace
-		sees  []*stele.Record
+		name      string
+		p         Principal
+		ancestors []*stele.Namespace
+		sees      []*stele.Record
 	}{
 		{"the public", Principal{}, here, []*stele.Record{open, gone}},
 		{"somebody", Principal{Name: "dora"}, here, []*stele.Record{open, gone}},
@@ -107,7 +107,7 @@ func TestMayRead(t *testing.T) {
 		{"a reader that is neither user nor group", Principal{Name: "carla"}, here, []*stele.Record{open, gone}},
 	} {
 		for i, r := range all {
-			if got, want := MayRead(tt.p, r, tt.chain...), slices.Contains(tt.sees, r); got != want {
+			if got, want := MayRead(tt.p, r, tt.ancestors...), slices.Contains(tt.sees, r); got != want {
 				t.Errorf("%s, record %d: got %t", tt.name, i, got)
 			}
 		}
@@ -119,27 +119,27 @@ func TestMayRead(t *testing.T) {
 func TestRolesGrowDownwards(t *testing.T) {
 	names := rapid.SampledFrom([]string{"ann", "bob", "carl"})
 	groups := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"ann", "staff", "press"}), 0, 3, rapid.ID[string])
-	somebody := rapid.Custom(func(t *rapid.T) string {
+	reader := rapid.Custom(func(t *rapid.T) string {
 		return rapid.SampledFrom([]string{"user:", "group:"}).Draw(t, "kind") + rapid.SampledFrom([]string{"ann", "bob", "carl", "staff", "press"}).Draw(t, "name")
 	})
 	grant := rapid.Custom(func(t *rapid.T) stele.Grant {
-		return stele.Grant{To: somebody.Draw(t, "to"), Role: rapid.SampledFrom([]stele.Role{stele.RoleReader, stele.RoleEditor, stele.RoleOwner}).Draw(t, "role")}
+		return stele.Grant{To: reader.Draw(t, "to"), Role: rapid.SampledFrom([]stele.Role{stele.RoleReader, stele.RoleEditor, stele.RoleOwner}).Draw(t, "role")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		p := Principal{Name: names.Draw(t, "who"), Groups: groups.Draw(t, "groups"), Admin: rapid.Bool().Draw(t, "admin")}
-		var chain []*stele.Namespace // the nearest first
+		var ancestors []*stele.Namespace // the nearest first
 		for depth := range rapid.IntRange(0, 6).Draw(t, "depth") {
 			ns := &stele.Namespace{Scheme: "ark", Owner: rapid.OneOf(names, rapid.Just("")).Draw(t, "owner"), Grants: rapid.SliceOfN(grant, 0, 4).Draw(t, "grants")}
 			if depth > 0 {
 				ns.Prefix = "ark:12345"
 			}
-			above := RoleIn(p, chain...)
-			chain = append([]*stele.Namespace{ns}, chain...)
-			here := RoleIn(p, chain...)
+			above := RoleIn(p, ancestors...)
+			ancestors = append([]*stele.Namespace{ns}, ancestors...)
+			here := RoleIn(p, ancestors...)
 			if !here.Includes(above) {
 				t.Fatalf("%q above, %q below", above, here)
 			}
-			if RoleIn(Principal{}, chain...) != stele.NoRole {
+			if RoleIn(Principal{}, ancestors...) != stele.NoRole {
 				t.Fatal("the public has a role")
 			}
 			if ns.Prefix == "" && !p.Admin && here != stele.NoRole {
@@ -147,12 +147,12 @@ func TestRolesGrowDownwards(t *testing.T) {
 			}
 			more := *ns
 			more.Grants = append(slices.Clone(ns.Grants), grant.Draw(t, "one more"))
-			if !RoleIn(p, append([]*stele.Namespace{&more}, chain[1:]...)...).Includes(here) {
+			if !RoleIn(p, append([]*stele.Namespace{&more}, ancestors[1:]...)...).Includes(here) {
 				t.Fatal("a grant took rights away")
 			}
 			for _, state := range []stele.State{stele.Active, stele.Reserved, stele.Withdrawn} {
 				r := &stele.Record{State: state, Readers: []string{"user:nobody"}}
-				if MayRead(p, r, chain...) != MayList(p, chain...) {
+				if MayRead(p, r, ancestors...) != MayList(p, ancestors...) {
 					t.Fatalf("%s: who lists sees, and nobody else", state)
 				}
 			}

@@ -88,9 +88,9 @@ func (l limits) allow(s Scope) bool {
 
 // contain reports whether a namespace, which is given with its ancestors, is in one of
 // the namespaces that remain.
-func (l limits) contain(chain []*stele.Namespace) bool {
+func (l limits) contain(ancestors []*stele.Namespace) bool {
 	for _, level := range l.within {
-		if !slices.ContainsFunc(chain, func(ns *stele.Namespace) bool { return slices.Contains(level, ns.Key().String()) }) {
+		if !slices.ContainsFunc(ancestors, func(ns *stele.Namespace) bool { return slices.Contains(level, ns.Key().String()) }) {
 			return false
 		}
 	}
@@ -98,12 +98,12 @@ func (l limits) contain(chain []*stele.Namespace) bool {
 }
 
 // cut returns what remains of a role in a namespace.
-func (l limits) cut(role stele.Role, chain []*stele.Namespace) stele.Role {
+func (l limits) cut(role stele.Role, ancestors []*stele.Namespace) stele.Role {
 	most := stele.NoRole
 	switch {
 	case l.isZero():
 		return role
-	case !l.contain(chain):
+	case !l.contain(ancestors):
 	case l.allow(ScopeAdmin):
 		most = stele.RoleOwner
 	case l.allow(ScopeWrite):
@@ -152,7 +152,7 @@ func (p Principal) Namespaces() []string {
 
 // IsWithin reports whether the limits of p's token let it act in a namespace, which is
 // given as in [RoleIn].
-func (p Principal) IsWithin(chain ...*stele.Namespace) bool { return p.limits.contain(chain) }
+func (p Principal) IsWithin(ancestors ...*stele.Namespace) bool { return p.limits.contain(ancestors) }
 
 // Administers reports whether p may do what only an administrator may, and its token may
 // be used for that kind of work in the whole registry. Admin is the same for ScopeAdmin.

@@ -33,7 +33,7 @@ func TestScopeIncludes(t *testing.T) {
 // A token with a scope of a later program, or with no scope that is left, grants nothing: it
 // is never taken for one without scopes.
 func TestUnknownScopeGivesNothing(t *testing.T) {
-	_, naan, _, _ := testChain()
+	_, naan, _, _ := testAncestors()
 	p := Principal{Name: "olga", rules: true, limits: limits{}.add(&Token{Scopes: []Scope{"later"}})}
 	for _, s := range Scopes() {
 		if p.Has(s) || p.Administers(s) {
@@ -50,16 +50,16 @@ func TestUnknownScopeGivesNothing(t *testing.T) {
 }
 
 func TestLimitedRoles(t *testing.T) {
-	_, naan, shoulder, part := testChain()
+	_, naan, shoulder, part := testAncestors()
 	admin := Principal{Name: "zoe", rules: true}
 	owner, editor, reader := Principal{Name: "olga"}, Principal{Name: "ed"}, Principal{Name: "zoe", Groups: []string{"staff"}}
 	above, below := []*stele.Namespace{naan}, []*stele.Namespace{part, shoulder, naan}
 	for _, tt := range []struct {
-		p     Principal
-		token Token
-		chain []*stele.Namespace
-		role  stele.Role
-		mint  bool
+		p         Principal
+		token     Token
+		ancestors []*stele.Namespace
+		role      stele.Role
+		mint      bool
 	}{
 		{admin, Token{}, above, stele.RoleOwner, true},
 		{admin, Token{Scopes: []Scope{ScopeAdmin}}, above, stele.RoleOwner, true},
@@ -81,13 +81,13 @@ func TestLimitedRoles(t *testing.T) {
 	} {
 		p := tt.p
 		p.limits = p.limits.add(&tt.token)
-		if role, mint := RoleIn(p, tt.chain...), MayMint(p, tt.chain...); role != tt.role || mint != tt.mint {
+		if role, mint := RoleIn(p, tt.ancestors...), MayMint(p, tt.ancestors...); role != tt.role || mint != tt.mint {
 			t.Errorf("%s with %v in %v: %q, may mint %t", p.Name, tt.token.Scopes, tt.token.Namespaces, role, mint)
 		}
 		if p.Administers(ScopeAdmin) && len(tt.token.Namespaces) > 0 {
 			t.Error("it administers the whole registry")
 		}
-		if MayWrite(p.Minting(), tt.chain...) != tt.mint {
+		if MayWrite(p.Minting(), tt.ancestors...) != tt.mint {
 			t.Errorf("%s with %v in %v: what it has made can't be registered, or more", p.Name, tt.token.Scopes, tt.token.Namespaces)
 		}
 	}
@@ -96,8 +96,8 @@ func TestLimitedRoles(t *testing.T) {
 // Whatever limits tokens have, a token never has a right that the token above it does not
 // have.
 func TestChildNeverExceedsParent(t *testing.T) {
-	root, naan, shoulder, part := testChain()
-	chains := [][]*stele.Namespace{{root}, {naan, root}, {shoulder, naan, root}, {part, shoulder, naan, root}}
+	root, naan, shoulder, part := testAncestors()
+	lists := [][]*stele.Namespace{{root}, {naan, root}, {shoulder, naan, root}, {part, shoulder, naan, root}}
 	limit := rapid.Custom(func(t *rapid.T) Token {
 		return Token{
 			Scopes:     rapid.SliceOfNDistinct(rapid.SampledFrom(append(Scopes(), "later")), 0, 3, rapid.ID[Scope]).Draw(t, "scopes"),
@@ -120,13 +120,13 @@ func TestChildNeverExceedsParent(t *testing.T) {
 				t.Fatalf("the child has the scope %s", s)
 			}
 		}
-		for _, chain := range chains {
-			if !RoleIn(parent, chain...).Includes(RoleIn(child, chain...)) || MayMint(child, chain...) && !MayMint(parent, chain...) {
-				t.Fatalf("the child may do more in %s", chain[0].Key())
+		for _, ancestors := range lists {
+			if !RoleIn(parent, ancestors...).Includes(RoleIn(child, ancestors...)) || MayMint(child, ancestors...) && !MayMint(parent, ancestors...) {
+				t.Fatalf("the child may do more in %s", ancestors[0].Key())
 			}
 			r := &stele.Record{State: stele.Active, Readers: []string{"user:" + child.Name}}
-			if MayRead(child, r, chain...) && !MayRead(parent, r, chain...) {
-				t.Fatalf("the child sees more in %s", chain[0].Key())
+			if MayRead(child, r, ancestors...) && !MayRead(parent, r, ancestors...) {
+				t.Fatalf("the child sees more in %s", ancestors[0].Key())
 			}
 		}
 	})

@@ -24,7 +24,7 @@ func (s *counting) Apply(ctx context.Context, c *stele.Commit) error {
 	return s.Store.Apply(ctx, c)
 }
 
-func (o *office) lastUse(id string) string {
+func (o *testDirectory) lastUse(id string) string {
 	o.t.Helper()
 	used, err := o.store.Cell(o.t.Context(), UsedCells+id)
 	if err != nil {
@@ -33,7 +33,7 @@ func (o *office) lastUse(id string) string {
 	return string(used)
 }
 
-func (o *office) flush() {
+func (o *testDirectory) flush() {
 	o.t.Helper()
 	if err := o.Flush(o.t.Context()); err != nil {
 		o.t.Fatal(err)
@@ -41,7 +41,7 @@ func (o *office) flush() {
 }
 
 func TestFlush(t *testing.T) {
-	o := newOffice(t)
+	o := newTestDirectory(t)
 	o.user(User{Name: "ann"})
 	credential, made := o.issue("ann")
 	_, unused := o.issue("ann")
@@ -83,7 +83,7 @@ func TestFlush(t *testing.T) {
 // Each of many uses is written, and a write that conflicts with another process's is tried
 // again.
 func TestFlushMany(t *testing.T) {
-	o := newOffice(t)
+	o := newTestDirectory(t)
 	o.user(User{Name: "ann"})
 	const many = usesAtOnce + 7
 	var ids []string

@@ -28,16 +28,16 @@ const (
 	rounds    = 5
 )
 
-// desk is a registrar over a new registry on the disk, with a namespace each for IBIs
+// minterBench is a registrar over a new registry on the disk, with a namespace each for IBIs
 // at r = 1 microsecond and for PILIN's handles.
-type desk struct {
+type minterBench struct {
 	*registrar.Registrar
 	store      *pebble.Store
 	admin      context.Context
 	ibi, pilin stele.NamespaceKey
 }
 
-func (r *registryBench) openDesk(ctx context.Context, name string) (d *desk, err error) {
+func (r *registryBench) openMinters(ctx context.Context, name string) (d *minterBench, err error) {
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (r *registryBench) openDesk(ctx context.Context, name string) (d *desk, err
 	if err != nil {
 		return nil, err
 	}
-	d = &desk{store: store, admin: auth.With(ctx, auth.Local()), Registrar: registrar.New(store, schemes, registrar.Options{Now: time.Now})}
+	d = &minterBench{store: store, admin: auth.With(ctx, auth.Local()), Registrar: registrar.New(store, schemes, registrar.Options{Now: time.Now})}
 	d.ibi, err = d.add("sid.inpe.br/mtc-m18", stele.Minter{Kind: stele.MinterIBI, Host: "mtc-m18.sid.inpe.br", Port: 80, IP: "150.163.34.243", IPPort: 800, Granularity: "1us"})
 	if err == nil {
 		d.pilin, err = d.add("102.100.272/", stele.Minter{Kind: stele.MinterPILIN})
@@ -60,7 +60,7 @@ func (r *registryBench) openDesk(ctx context.Context, name string) (d *desk, err
 	return d, nil
 }
 
-func (d *desk) add(prefix string, minter stele.Minter) (stele.NamespaceKey, error) {
+func (d *minterBench) add(prefix string, minter stele.Minter) (stele.NamespaceKey, error) {
 	key, err := d.ParsePrefix(prefix)
 	if err == nil {
 		_, err = d.AddNamespace(d.admin, &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix, Minter: minter})
@@ -94,7 +94,7 @@ func together(goroutines int, during time.Duration, do func() error) (float64, e
 // registers compares a new name with its record, durable, with a synced commit of
 // Pebble's that has as many keys and bytes, both from many goroutines at once.
 func (r *registryBench) registers(ctx context.Context, w *tabwriter.Writer) (err error) {
-	d, err := r.openDesk(ctx, "register")
+	d, err := r.openMinters(ctx, "register")
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (r *registryBench) registers(ctx context.Context, w *tabwriter.Writer) (err
 }
 
 // register makes a name for the n-th record.
-func (d *desk) register(n uint64) (*stele.Record, error) {
+func (d *minterBench) register(n uint64) (*stele.Record, error) {
 	return d.MintAndRegister(d.admin, &stele.Record{
 		Targets:  []stele.Target{{Service: stele.N2L, URL: fmt.Sprintf("https://archive.example.org/items/%010x/view", n), Order: stele.DefaultOrder, Preference: stele.DefaultPreference}},
 		Metadata: stele.Metadata{stele.Who: "Almeida, Castro", stele.What: fmt.Sprintf("On the rivers and bridges of Amazonia, volume %d", n), stele.When: "1987"},
@@ -180,7 +180,7 @@ func commitBare(db *pebbledb.DB, writes []write, n uint64) error {
 // mints tells how many names a second the registrar makes, each of them durable
 // before it leaves.
 func (r *registryBench) mints(ctx context.Context, w *tabwriter.Writer) (err error) {
-	d, err := r.openDesk(ctx, "mint")
+	d, err := r.openMinters(ctx, "mint")
 	if err != nil {
 		return err
 	}

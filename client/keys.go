@@ -20,10 +20,10 @@ import (
 type Voucher string
 
 const (
-	ByDNSSEC   Voucher = "dnssec"   // signatures lead from a trust anchor to the name's rules, and to the keys in their zone
-	ByHTTPS    Voucher = "https"    // a server that proved its name sent them, and nothing else proves them
-	ByRegistry Voucher = "registry" // the keys come from the registry itself
-	ByNobody   Voucher = "nobody"   // an attacker on the network path could have sent them
+	ByDNSSEC         Voucher = "dnssec"   // signatures lead from a trust anchor to the name's rules, and to the keys in their zone
+	ByHTTPS          Voucher = "https"    // a server that proved its name sent them, and nothing else proves them
+	ByRegistry       Voucher = "registry" // the keys come from the registry itself
+	NotAuthenticated Voucher = "nobody"   // an attacker on the network path could have sent them
 )
 
 // Keys are the keys with which what the names of a namespace stand for is signed.
@@ -149,9 +149,9 @@ func (s *session) keys(ctx context.Context) (Keys, error) {
 			keys.Note = "as the name server says"
 		}
 	case dnssec.Insecure:
-		keys.By, keys.Note = ByNobody, why
+		keys.By, keys.Note = NotAuthenticated, why
 	default:
-		keys.By, keys.Note = ByNobody, "answers of the DNS were not made to prove themselves"
+		keys.By, keys.Note = NotAuthenticated, "answers of the DNS were not made to prove themselves"
 	}
 	return keys, nil
 }
@@ -300,7 +300,7 @@ func readJWKS(ctx context.Context, f *fetch.Fetcher, where string) (Keys, error)
 		keys.From = u.Host
 	}
 	if info.InClear {
-		keys.By, keys.Note = ByNobody, "they came over HTTP, in clear"
+		keys.By, keys.Note = NotAuthenticated, "they came over HTTP, in clear"
 	}
 	return keys, nil
 }

@@ -92,9 +92,9 @@ func TestKeys(t *testing.T) {
 			kind stele.Kind
 		}{
 			{"urn:paradisec:AB1:001:A", "_n2s.paradisec.example", ByDNSSEC, "", 0},
-			{"urn:open:x", "_n2s.open.example", ByNobody, "open.example. is not signed", 0},
+			{"urn:open:x", "_n2s.open.example", NotAuthenticated, "open.example. is not signed", 0},
 			// An unsigned zone may lead to an attacker's keys, however well these are signed.
-			{"urn:led:x", "_n2s.paradisec.example", ByNobody, "open.example. is not signed", 0},
+			{"urn:led:x", "_n2s.paradisec.example", NotAuthenticated, "open.example. is not signed", 0},
 			{"urn:lone:x", "", "", "", stele.NotFound},
 			// It is found by the resolver, and the zone of the rule is not the namespace's.
 			{"urn:paradisec:AB1:001:A:B", "", "", "", stele.NotFound},
@@ -151,7 +151,7 @@ func TestKeysChanged(t *testing.T) {
 	plain := newNameServer(t, "")
 	plain.misbehave(func(w dns.ResponseWriter, q *dns.Msg) bool { _ = w.WriteMsg(tree.Answer(q)); return true })
 	keys, err := newDNS(t, DNSOptions{}, plain).Keys(t.Context(), paradisec)
-	if err != nil || keys.By != ByNobody || !strings.Contains(keys.Note, "were not made to prove themselves") {
+	if err != nil || keys.By != NotAuthenticated || !strings.Contains(keys.Note, "were not made to prove themselves") {
 		t.Errorf("%+v, %v", keys, err)
 	}
 	plain.misbehave(func(w dns.ResponseWriter, q *dns.Msg) bool {
@@ -281,9 +281,9 @@ func TestJWKS(t *testing.T) {
 		kind   stele.Kind
 	}{
 		{secure.URL + "/uri-res/N2S?urn:paradisec:a:b:c", paradisec, ByHTTPS, 0},
-		{plain.URL, paradisec, ByNobody, 0},
+		{plain.URL, paradisec, NotAuthenticated, 0},
 		{secure.URL, "ark:13030/qt123", ByHTTPS, 0}, // its namespace may be ark:13030/qt, which only the server knows
-		{secure.URL, "urn:clear:x", ByNobody, 0},
+		{secure.URL, "urn:clear:x", NotAuthenticated, 0},
 		{secure.URL, "urn:rubbish:x", "", stele.Conflict},
 		{secure.URL, "urn:long:x", "", stele.Conflict},
 		{secure.URL, "urn:empty:x", "", stele.NotFound},
@@ -303,7 +303,7 @@ func TestJWKS(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || keys.By != tt.by || len(keys.List) != 1 || keys.List[0].ID != one.ID || (keys.Note != "") != (tt.by == ByNobody) {
+		if err != nil || keys.By != tt.by || len(keys.List) != 1 || keys.List[0].ID != one.ID || (keys.Note != "") != (tt.by == NotAuthenticated) {
 			t.Errorf("%s at %s: %+v, %v", tt.name, tt.server, keys, err)
 		}
 		if tt.name == paradisec && tt.by == ByHTTPS && asked[len(asked)-1] != jwksPath+"urn:paradisec" {

@@ -164,9 +164,9 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
-// TestNobodyKnows: the client rejects what a broken server says, and never takes it to
+// TestNoServerKnows: the client rejects what a broken server says, and never takes it to
 // mean that there is no such name.
-func TestNobodyKnows(t *testing.T) {
+func TestNoServerKnows(t *testing.T) {
 	rcode := func(code int) func(w dns.ResponseWriter, q *dns.Msg) bool {
 		return func(w dns.ResponseWriter, q *dns.Msg) bool {
 			_ = w.WriteMsg(new(dns.Msg).SetRcode(q, code))

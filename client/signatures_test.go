@@ -134,7 +134,7 @@ func TestVerifierSeveral(t *testing.T) {
 	old, oldKey := sign(t, paradisec, "old", "text/plain", now.Add(-time.Hour), stele.KeyED25519)
 	recent, recentKey := sign(t, paradisec, "recent", "text/plain", now, stele.KeyECDSA)
 	lost, _ := sign(t, paradisec, "lost", "", now, stele.KeyECDSA)
-	v, err := NewVerifier(id, []stele.Signature{old, lost, recent}, Keys{List: []stele.SigningKey{oldKey, recentKey}, From: "_n2s.example", By: ByNobody, Note: "why\x1b"}, now)
+	v, err := NewVerifier(id, []stele.Signature{old, lost, recent}, Keys{List: []stele.SigningKey{oldKey, recentKey}, From: "_n2s.example", By: NotAuthenticated, Note: "why\x1b"}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,10 +161,10 @@ func TestProofString(t *testing.T) {
 	const date = "; signed 0001-01-01 by key k of id.example"
 	const nobody = "not verified: SHA-256 and size match what was signed, but the key is not authenticated (as the name server says)" + date
 	for by, want := range map[Voucher]string{
-		ByDNSSEC:   "verified: SHA-256 and size match" + date + "; key authenticated by DNSSEC (as the name server says)",
-		ByHTTPS:    "verified: SHA-256 and size match" + date + "; key authenticated by HTTPS only: id.example says that it is the namespace's",
-		ByRegistry: "verified: SHA-256 and size match" + date + "; key from the registry at hand",
-		ByNobody:   nobody, "": nobody, "somebody": nobody,
+		ByDNSSEC:         "verified: SHA-256 and size match" + date + "; key authenticated by DNSSEC (as the name server says)",
+		ByHTTPS:          "verified: SHA-256 and size match" + date + "; key authenticated by HTTPS only: id.example says that it is the namespace's",
+		ByRegistry:       "verified: SHA-256 and size match" + date + "; key from the registry at hand",
+		NotAuthenticated: nobody, "": nobody, "somebody": nobody,
 	} {
 		p := &Proof{Key: "k", KeyBy: by, KeyFrom: "id.example", KeyNote: "as the name server says"}
 		if p.String() != want || p.IsProven() != strings.HasPrefix(want, "verified: ") {

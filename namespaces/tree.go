@@ -250,24 +250,24 @@ func (t *Tree) above(list []place, n *Node, i int) int {
 	return -1
 }
 
-// Chain returns a namespace with its ancestors, the nearest first and the root last, as far
+// Ancestors returns a namespace with its ancestors, the nearest first and the root last, as far
 // as they are there.
-func (t *Tree) Chain(n *Node) []*stele.Namespace {
-	chain := []*stele.Namespace{n.Namespace}
+func (t *Tree) Ancestors(n *Node) []*stele.Namespace {
+	ancestors := []*stele.Namespace{n.Namespace}
 	list := t.list(n.Scheme)
 	for i := t.above(list, n, last(list, n.Prefix)); n.Prefix != "" && i >= 0; i = t.above(list, n, i) {
-		chain = append(chain, list[i].node.Namespace)
+		ancestors = append(ancestors, list[i].node.Namespace)
 	}
 	if root := t.byKey[stele.NamespaceKey{Scheme: n.Scheme}]; root != nil && root != n {
-		chain = append(chain, root.Namespace)
+		ancestors = append(ancestors, root.Namespace)
 	}
-	return chain
+	return ancestors
 }
 
-// ChainOf returns the namespaces of a name, as Chain does; none if it belongs to none.
-func (t *Tree) ChainOf(id stele.ID) []*stele.Namespace {
+// AncestorsOf returns the namespaces of a name, as Ancestors does; none if it belongs to none.
+func (t *Tree) AncestorsOf(id stele.ID) []*stele.Namespace {
 	if n := t.Of(id); n != nil {
-		return t.Chain(n)
+		return t.Ancestors(n)
 	}
 	return nil
 }

@@ -48,10 +48,10 @@ func parse(t *testing.T, schemes *stele.Schemes, text string) stele.ID {
 	return id
 }
 
-// chain returns the keys of the namespaces of a name, with a space between them.
-func chain(tree *Tree, id stele.ID) string {
+// ancestors returns the keys of the namespaces of a name, with a space between them.
+func ancestors(tree *Tree, id stele.ID) string {
 	var keys []string
-	for _, ns := range tree.ChainOf(id) {
+	for _, ns := range tree.AncestorsOf(id) {
 		keys = append(keys, ns.Key().String())
 	}
 	return strings.Join(keys, " ")
@@ -109,7 +109,7 @@ func TestShoulders(t *testing.T) {
 				}
 			}
 			slices.SortFunc(want, func(a, b string) int { return len(b) - len(a) })
-			if got := chain(tree, parse(t, schemes, name)); got != strings.Join(want, " ") || want[0] != prefix {
+			if got := ancestors(tree, parse(t, schemes, name)); got != strings.Join(want, " ") || want[0] != prefix {
 				t.Errorf("%s: %s, want %s", name, got, want)
 			}
 		}
@@ -131,11 +131,11 @@ func TestIdspaces(t *testing.T) {
 	}
 	for _, prefix := range prefixes[2:] {
 		for _, rest := range []string{"0000001", "1", "x/y"} {
-			if got, want := chain(tree, parse(t, schemes, strings.Replace(prefix, "https:", "http:", 1)+rest)), prefix+" "+obo+" purl:"; got != want {
+			if got, want := ancestors(tree, parse(t, schemes, strings.Replace(prefix, "https:", "http:", 1)+rest)), prefix+" "+obo+" purl:"; got != want {
 				t.Errorf("%s%s: %s, want %s", prefix, rest, got, want)
 			}
 		}
-		if got, want := chain(tree, parse(t, schemes, strings.TrimSuffix(prefix, "_")+"/1")), obo+" purl:"; got != want {
+		if got, want := ancestors(tree, parse(t, schemes, strings.TrimSuffix(prefix, "_")+"/1")), obo+" purl:"; got != want {
 			t.Errorf("%s/1: %s, want %s", strings.TrimSuffix(prefix, "_"), got, want)
 		}
 	}
@@ -157,7 +157,7 @@ func TestOf(t *testing.T) {
 		"20.500.12345/AB":      "20.500.12345/",
 		"20.500.12345/A/B":     "20.500.12345/A 20.500.12345/",
 	} {
-		if got := chain(tree, parse(t, schemes, text)); got != want {
+		if got := ancestors(tree, parse(t, schemes, text)); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
@@ -192,7 +192,7 @@ func TestClaims(t *testing.T) {
 		{tree, rep, "sid.inpe.br ibi:"}, {tree, ibip, "ibi:"},
 		{with, rep, "sid.inpe.br/mtc-m18 sid.inpe.br ibi:"}, {with, ibip, "sid.inpe.br/mtc-m18 sid.inpe.br ibi:"},
 	} {
-		if got := chain(c.tree, c.id); got != c.want {
+		if got := ancestors(c.tree, c.id); got != c.want {
 			t.Errorf("%s: %s, want %s", c.id, got, c.want)
 		}
 	}
@@ -207,8 +207,8 @@ func TestClaims(t *testing.T) {
 	moved := *server
 	moved.Minter.IP, moved.Minter.IPPort = "", 0
 	without, err := with.With(&moved)
-	if err != nil || chain(without, ibip) != "ibi:" || without.Claimed(key) != nil {
-		t.Errorf("without its address: %s, %v", chain(without, ibip), err)
+	if err != nil || ancestors(without, ibip) != "ibi:" || without.Claimed(key) != nil {
+		t.Errorf("without its address: %s, %v", ancestors(without, ibip), err)
 	}
 }
 

@@ -85,7 +85,7 @@ type AuditItem struct {
 }
 
 // mayAudit makes sure that the caller may read some of the trail.
-func (s *spaces) mayAudit(ctx context.Context, op string, key stele.NamespaceKey) error {
+func (s *namespaceTree) mayAudit(ctx context.Context, op string, key stele.NamespaceKey) error {
 	who := auth.From(ctx)
 	switch {
 	case !who.IsKnown():
@@ -93,13 +93,13 @@ func (s *spaces) mayAudit(ctx context.Context, op string, key stele.NamespaceKey
 	case who.Admin:
 		return nil
 	case key != (stele.NamespaceKey{}):
-		if auth.MayManage(who, s.chainAt(key)...) {
+		if auth.MayManage(who, s.ancestorsAt(key)...) {
 			return nil
 		}
 		return refuse(op, stele.ID{}, stele.Forbidden, "audit.not-owner-of-namespace", `"{user}" does not own the namespace {namespace}; its owners and administrators read what is in the audit trail about it`, who.Name, key)
 	}
 	for _, sp := range s.All() {
-		if sp.Prefix != "" && auth.MayManage(who, s.Chain(sp)...) {
+		if sp.Prefix != "" && auth.MayManage(who, s.Ancestors(sp)...) {
 			return nil
 		}
 	}
@@ -107,12 +107,12 @@ func (s *spaces) mayAudit(ctx context.Context, op string, key stele.NamespaceKey
 }
 
 // audible returns an entry as the caller may see it; nil if the caller may not.
-func (s *spaces) audible(ctx context.Context, e *stele.AuditEntry) *stele.AuditEntry {
+func (s *namespaceTree) audible(ctx context.Context, e *stele.AuditEntry) *stele.AuditEntry {
 	who := auth.From(ctx)
 	if who.Admin {
 		return e
 	}
-	if e.Namespace.Prefix == "" || !auth.MayManage(who, s.chainAt(e.Namespace)...) {
+	if e.Namespace.Prefix == "" || !auth.MayManage(who, s.ancestorsAt(e.Namespace)...) {
 		return nil
 	}
 	e.Address, e.System = "", ""

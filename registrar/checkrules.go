@@ -47,7 +47,7 @@ func (r *Registrar) CheckRules(ctx context.Context, key stele.NamespaceKey, prog
 				if read++; progress != nil {
 					progress(read)
 				}
-				if !r.isIn(s, key, rec) || !auth.MayRead(auth.From(ctx), rec, s.chainOf(rec.ID)...) {
+				if !r.isIn(s, key, rec) || !auth.MayRead(auth.From(ctx), rec, s.ancestorsOf(rec.ID)...) {
 					continue
 				}
 				j := judge{r, s.lookup(), nil}
@@ -63,12 +63,12 @@ func (r *Registrar) CheckRules(ctx context.Context, key stele.NamespaceKey, prog
 }
 
 // isIn reports whether a name of the record is in the namespace or below it.
-func (r *Registrar) isIn(s *spaces, key stele.NamespaceKey, rec *stele.Record) bool {
+func (r *Registrar) isIn(s *namespaceTree, key stele.NamespaceKey, rec *stele.Record) bool {
 	in := func(id stele.ID) bool {
 		if id.Scheme() != key.Scheme {
 			return false
 		}
-		for _, ns := range s.chainOf(id) {
+		for _, ns := range s.ancestorsOf(id) {
 			if ns.Key() == key {
 				return true
 			}

@@ -51,7 +51,7 @@ func (r *Registrar) NoteCompiler(ctx context.Context, name string) error {
 
 // publishedAnew returns new versions, otherwise the same, of the namespaces that have a
 // zone.
-func (r *Registrar) publishedAnew(ctx context.Context, s *spaces) (list []*stele.Namespace) {
+func (r *Registrar) publishedAnew(ctx context.Context, s *namespaceTree) (list []*stele.Namespace) {
 	for _, sp := range s.All() {
 		if sp.Publication.Zone != "" {
 			next := cloneNamespace(sp.Namespace)

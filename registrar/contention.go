@@ -21,7 +21,7 @@ import (
 const epochCell = "namespaces"
 
 // unchanged is the condition that no namespace has changed since s was read.
-func (s *spaces) unchanged() stele.CellChange {
+func (s *namespaceTree) unchanged() stele.CellChange {
 	if s.epoch == nil { // no change was counted yet
 		return stele.CellChange{Name: epochCell, After: []byte("0")}
 	}
@@ -29,14 +29,14 @@ func (s *spaces) unchanged() stele.CellChange {
 }
 
 // changed is the same for a commit that changes a namespace, and counts.
-func (s *spaces) changed() stele.CellChange {
+func (s *namespaceTree) changed() stele.CellChange {
 	n, _ := strconv.ParseUint(string(s.epoch), 10, 64) // a value that can't be read is replaced
 	return stele.CellChange{Name: epochCell, Before: s.epoch, After: strconv.AppendUint(nil, n+1, 10)}
 }
 
 // catchUp reads the namespaces again if another process has changed one.
 func (r *Registrar) catchUp(ctx context.Context) error {
-	s := r.spaces.Load()
+	s := r.namespaceTree.Load()
 	if s == nil {
 		return nil
 	}

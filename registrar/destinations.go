@@ -20,7 +20,7 @@ func (j *judge) destinations(next *stele.Record) {
 	}
 	judged := make([]*namespaces.Node, 0, 1)
 	judgeBy := func(id stele.ID) {
-		if ns := j.spaces.Of(id); ns != nil && !slices.Contains(judged, ns) {
+		if ns := j.namespaceTree.Of(id); ns != nil && !slices.Contains(judged, ns) {
 			judged = append(judged, ns)
 		}
 	}
@@ -89,7 +89,7 @@ func (j *judge) judgeHandle(ns *namespaces.Node, handle string) *stele.Message {
 	if err != nil {
 		return nil
 	}
-	other := j.spaces.Of(id)
+	other := j.namespaceTree.Of(id)
 	if other != nil && (other == ns || isWithinRules(other.Namespace, ns.Namespace)) {
 		return nil
 	}

@@ -38,7 +38,7 @@ func (r *Registrar) History(ctx context.Context, name stele.ID) iter.Seq2[*stele
 // those.
 func (r *Registrar) HistoryBefore(ctx context.Context, name stele.ID, version uint64) iter.Seq2[*stele.Record, error] {
 	return func(yield func(*stele.Record, error) bool) {
-		now, chain, err := r.get(ctx, "history", name)
+		now, ancestors, err := r.get(ctx, "history", name)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -51,7 +51,7 @@ func (r *Registrar) HistoryBefore(ctx context.Context, name stele.ID, version ui
 			if v.Version > now.Version { // it was made a moment ago
 				now = v
 			}
-			if !yield(shown(ctx, now, v, chain), nil) {
+			if !yield(shown(ctx, now, v, ancestors), nil) {
 				return
 			}
 		}
@@ -68,7 +68,7 @@ func (r *Registrar) HistoryBefore(ctx context.Context, name stele.ID, version ui
 // was current.
 func (r *Registrar) Version(ctx context.Context, name stele.ID, version uint64) (*stele.Record, error) {
 	const op = "show"
-	now, chain, err := r.get(ctx, op, name)
+	now, ancestors, err := r.get(ctx, op, name)
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +78,14 @@ func (r *Registrar) Version(ctx context.Context, name stele.ID, version uint64) 
 	} else if err != nil {
 		return nil, tell(op, err)
 	}
-	return shown(ctx, now, v, chain), nil
+	return shown(ctx, now, v, ancestors), nil
 }
 
 // At returns the version of a record that was current at a time, as [Registrar.Version]
 // shows it and at the same cost. NotFound if the record was not there yet.
 func (r *Registrar) At(ctx context.Context, name stele.ID, t time.Time) (*stele.Record, error) {
 	const op = "show"
-	now, chain, err := r.get(ctx, op, name)
+	now, ancestors, err := r.get(ctx, op, name)
 	if err != nil {
 		return nil, err
 	}
@@ -95,14 +95,14 @@ func (r *Registrar) At(ctx context.Context, name stele.ID, t time.Time) (*stele.
 	} else if err != nil {
 		return nil, tell(op, err)
 	}
-	return shown(ctx, now, v, chain), nil
+	return shown(ctx, now, v, ancestors), nil
 }
 
 // shown returns a version as far as the caller may see it. Now is the current one, or
 // one that was current a moment ago.
-func shown(ctx context.Context, now, v *stele.Record, chain []*stele.Namespace) *stele.Record {
+func shown(ctx context.Context, now, v *stele.Record, ancestors []*stele.Namespace) *stele.Record {
 	if v.Version >= now.Version {
-		if !auth.MayRead(auth.From(ctx), v, chain...) {
+		if !auth.MayRead(auth.From(ctx), v, ancestors...) {
 			v = withhold(v)
 		}
 		return v
@@ -111,9 +111,9 @@ func shown(ctx context.Context, now, v *stele.Record, chain []*stele.Namespace) 
 	case now.Withheld.Hides(v.Version):
 		v = withhold(v)
 		v.Redacted = true
-	case now.Withheld.Disavowal(v.Version) != nil && !auth.MayWrite(who, chain...):
+	case now.Withheld.Disavowal(v.Version) != nil && !auth.MayWrite(who, ancestors...):
 		v = withhold(v)
-	case !auth.MayRead(who, v, chain...):
+	case !auth.MayRead(who, v, ancestors...):
 		v = withhold(v)
 	}
 	v.Withheld = now.Withheld.Clone()

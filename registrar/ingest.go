@@ -109,7 +109,7 @@ func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o Impor
 	if first, again := waves(records, o); again != nil {
 		return r.ingestAgain(ctx, records, first, again, o)
 	}
-	in := &intake{Registrar: r, spaces: s, o: o, errs: make([]error, len(records)), records: records}
+	in := &intake{Registrar: r, namespaceTree: s, o: o, errs: make([]error, len(records)), records: records}
 	if err := in.find(ctx); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o Impor
 
 // mayWriteSomewhere reports whether there is a namespace in which a principal may
 // write. Bookmarks are never removed, so a caller that can't import leaves none.
-func (s *spaces) mayWriteSomewhere(who auth.Principal) bool {
+func (s *namespaceTree) mayWriteSomewhere(who auth.Principal) bool {
 	for _, sp := range s.All() {
 		if auth.MayWrite(who, sp.Namespace) {
 			return true
@@ -143,11 +143,11 @@ func (s *spaces) mayWriteSomewhere(who auth.Principal) bool {
 // intake is one chunk under way.
 type intake struct {
 	*Registrar
-	spaces  *spaces
-	o       ImportOptions
-	records []*stele.Record
-	errs    []error
-	before  []*stele.Record // what is registered; nil if nothing is, or the store was not asked
+	namespaceTree *namespaceTree
+	o             ImportOptions
+	records       []*stele.Record
+	errs          []error
+	before        []*stele.Record // what is registered; nil if nothing is, or the store was not asked
 }
 
 // find looks up what is registered, if that is to be updated.
@@ -203,10 +203,10 @@ func (in *intake) lookUpAll(ctx context.Context, good func(i int) bool, found fu
 // aliased refuses a record whose identifier is an alias of another one. Only a caller
 // that may write there is told.
 func (in *intake) aliased(ctx context.Context, rec, other *stele.Record) error {
-	if err := mayWrite(ctx, "import", in.spaces.lookup(), nil, rec); err != nil {
+	if err := mayWrite(ctx, "import", in.namespaceTree.lookup(), nil, rec); err != nil {
 		return err
 	}
-	if !in.spaces.maySee(ctx, other) {
+	if !in.namespaceTree.maySee(ctx, other) {
 		return takenName("import", rec.ID, rec.ID)
 	}
 	return refuse("import", rec.ID, stele.Conflict, "import.name-is-alias", "it is an alias of {id}; import it under that name", other.ID)
@@ -235,7 +235,7 @@ func (in *intake) prepare(ctx context.Context) {
 
 // ready judges one record.
 func (in *intake) ready(ctx context.Context, i int) error {
-	rec, before, at := in.records[i], in.before[i], in.spaces.lookup()
+	rec, before, at := in.records[i], in.before[i], in.namespaceTree.lookup()
 	if before != nil && in.o.Lines != nil {
 		patched, err := Patch(in.schemes, before, in.o.Lines[i])
 		if err != nil {
@@ -249,7 +249,7 @@ func (in *intake) ready(ctx context.Context, i int) error {
 	if before == nil {
 		in.first(ctx, rec)
 	} else {
-		if err := authorise(ctx, "import", rec.ID, at.chainOf(rec.ID)); err != nil {
+		if err := authorise(ctx, "import", rec.ID, at.ancestorsOf(rec.ID)); err != nil {
 			return err // a caller that may not write is not told what is there
 		}
 		if rec.State == stele.Reserved && before.State != stele.Reserved {
@@ -417,7 +417,7 @@ func (in *intake) add(ctx context.Context, list []int, bookmark *stele.MinterSta
 		model.Object = "import:" + in.o.Name
 	}
 	model.Bound()
-	errs, err := in.store.Ingest(ctx, records, in.spaces.counter, in.spaces.touch(), bookmark, model)
+	errs, err := in.store.Ingest(ctx, records, in.namespaceTree.counter, in.namespaceTree.touch(), bookmark, model)
 	in.Registrar.o.OnCommit(records...)
 	if err != nil {
 		return tell("import", err)
@@ -437,7 +437,7 @@ const few = 3000
 // addFew commits new records, all or none. If one can't be committed the store's Ingest
 // finds out which.
 func (in *intake) addFew(ctx context.Context, records []*stele.Record, bookmark *stele.MinterState) error {
-	c := &stele.Commit{Records: records, Counter: in.spaces.counter}
+	c := &stele.Commit{Records: records, Counter: in.namespaceTree.counter}
 	if bookmark != nil {
 		c.Minters = []stele.MinterState{*bookmark}
 	}
@@ -450,7 +450,7 @@ func (in *intake) change(ctx context.Context, list []int, bookmark *stele.Minter
 	if len(list) == 0 {
 		return nil
 	}
-	c := &stele.Commit{Counter: in.spaces.counter}
+	c := &stele.Commit{Counter: in.namespaceTree.counter}
 	for _, i := range list {
 		c.Records = append(c.Records, in.records[i])
 	}
@@ -462,7 +462,7 @@ func (in *intake) change(ctx context.Context, list []int, bookmark *stele.Minter
 		return err
 	}
 	for _, i := range list {
-		err := in.apply(ctx, "import", &stele.Commit{Records: []*stele.Record{in.records[i]}, Counter: in.spaces.counter})
+		err := in.apply(ctx, "import", &stele.Commit{Records: []*stele.Record{in.records[i]}, Counter: in.namespaceTree.counter})
 		if err != nil && unsure(err) {
 			return err
 		}

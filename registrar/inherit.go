@@ -79,7 +79,7 @@ func (r *Registrar) restoreNamespaces(ctx context.Context, present []*stele.Name
 		if err != nil {
 			return tell(op, err)
 		}
-		changed := (&spaces{epoch: epoch}).changed()
+		changed := (&namespaceTree{epoch: epoch}).changed()
 		if err := r.apply(ctx, op, &stele.Commit{Namespaces: []*stele.Namespace{next}, Cells: []stele.CellChange{changed}}); err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ type Legacy struct {
 	Access []stele.Cell
 
 	// Zones are the states of the zones: which serials were used; see
-	// [Registrar.OvertakeZones].
+	// [Registrar.RaiseRestoredZones].
 	Zones []stele.ZoneState
 
 	// Answers are what the secondaries of zones said when they were asked for the serials
@@ -261,7 +261,7 @@ func (r *Registrar) Inherit(ctx context.Context, l Legacy) error {
 	if err := r.restoreRedactions(ctx, l.Redactions); err != nil {
 		return err
 	}
-	return r.OvertakeZones(ctx, l)
+	return r.RaiseRestoredZones(ctx, l)
 }
 
 // itemsOf yields the items of a list.

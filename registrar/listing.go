@@ -19,22 +19,22 @@ func (r *Registrar) RoleIn(ctx context.Context, key stele.NamespaceKey) (stele.R
 	if err != nil {
 		return stele.NoRole, err
 	}
-	return auth.RoleIn(auth.From(ctx), s.chainAt(key)...), nil
+	return auth.RoleIn(auth.From(ctx), s.ancestorsAt(key)...), nil
 }
 
-// chainAt returns the namespaces of a prefix, which need not be that of a namespace,
-// as chain does. A text that is not a prefix belongs to the root.
-func (s *spaces) chainAt(key stele.NamespaceKey) []*stele.Namespace {
+// ancestorsAt returns the namespaces of a prefix, which need not be that of a namespace,
+// as ancestors does. A text that is not a prefix belongs to the root.
+func (s *namespaceTree) ancestorsAt(key stele.NamespaceKey) []*stele.Namespace {
 	if sp := s.At(key); sp != nil {
-		return s.Chain(sp)
+		return s.Ancestors(sp)
 	}
 	if id, err := stele.NewID(key.Scheme, key.Prefix); err == nil {
 		if again, err := s.schemes.Parse(key.Prefix); err == nil && again == id {
-			return s.chainOf(id) // a whole name is the beginning of itself
+			return s.ancestorsOf(id) // a whole name is the beginning of itself
 		}
 	}
 	if parsed, below, err := namespaces.ReadPrefix(s.schemes, key.Prefix); err == nil && parsed == key {
-		return s.chainOf(below)
+		return s.ancestorsOf(below)
 	}
 	return []*stele.Namespace{{Scheme: key.Scheme}}
 }
@@ -55,7 +55,7 @@ func (r *Registrar) Scan(ctx context.Context, key stele.NamespaceKey, after stri
 			yield(nil, err)
 			return
 		}
-		sight := sight{spaces: s, who: auth.From(ctx)}
+		sight := sight{namespaceTree: s, who: auth.From(ctx)}
 		for rec, err := range r.store.Scan(ctx, key.Scheme, key.Prefix, after) {
 			if err != nil {
 				yield(nil, tell(op, err))
@@ -69,30 +69,30 @@ func (r *Registrar) Scan(ctx context.Context, key stele.NamespaceKey, after stri
 }
 
 // mayList makes sure that the caller may list what begins with a prefix.
-func mayList(ctx context.Context, op string, s *spaces, key stele.NamespaceKey) error {
+func mayList(ctx context.Context, op string, s *namespaceTree, key stele.NamespaceKey) error {
 	if err := identify(ctx, op); err != nil {
 		return err
 	}
 	who := auth.From(ctx)
-	chain := s.chainAt(key)
+	ancestors := s.ancestorsAt(key)
 	switch {
-	case auth.MayList(who, chain...):
+	case auth.MayList(who, ancestors...):
 		return nil
-	case chain[0].Prefix == "":
+	case ancestors[0].Prefix == "":
 		return refuse(op, stele.ID{}, stele.Forbidden,
 			"user.may-not-list-outside-namespaces", `"{user}" may not list {prefix}: it is in no namespace, so only an administrator can; give the prefix of a namespace`, who.Name, key)
 	}
 	return refuse(op, stele.ID{}, stele.Forbidden,
-		"user.may-not-list-namespace", `"{user}" may not list the namespace {namespace}; ask its owner or an administrator for the role reader`, who.Name, chain[0].Key())
+		"user.may-not-list-namespace", `"{user}" may not list the namespace {namespace}; ask its owner or an administrator for the role reader`, who.Name, ancestors[0].Key())
 }
 
 // sight is what a principal may list. Names come in order, so that most are in the
 // namespace of the one before.
 type sight struct {
-	spaces *spaces
-	who    auth.Principal
-	last   *namespaces.Node
-	may    bool
+	namespaceTree *namespaceTree
+	who           auth.Principal
+	last          *namespaces.Node
+	may           bool
 }
 
 // lists reports whether the record with this identifier may be listed.
@@ -100,12 +100,12 @@ func (v *sight) lists(id stele.ID) bool {
 	if v.who.Administers(auth.ScopeRead) {
 		return true
 	}
-	sp := v.spaces.Of(id)
+	sp := v.namespaceTree.Of(id)
 	if sp == nil {
 		return false
 	}
 	if sp != v.last {
-		v.last, v.may = sp, auth.MayList(v.who, v.spaces.Chain(sp)...)
+		v.last, v.may = sp, auth.MayList(v.who, v.namespaceTree.Ancestors(sp)...)
 	}
 	return v.may
 }
@@ -125,7 +125,7 @@ func (r *Registrar) Pointing(ctx context.Context, at stele.Location, after stele
 			yield(nil, err)
 			return
 		}
-		look := &reverse{r, sight{spaces: s, who: auth.From(ctx)}, at, yield}
+		look := &reverse{r, sight{namespaceTree: s, who: auth.From(ctx)}, at, yield}
 		if look.who.Administers(auth.ScopeRead) {
 			look.walk(ctx, after, func(stele.ID) bool { return true })
 			return
@@ -140,15 +140,15 @@ func (r *Registrar) Pointing(ctx context.Context, at stele.Location, after stele
 
 // listed returns the prefixes of all that a principal may list, in order, none of which
 // begins with another.
-func (s *spaces) listed(who auth.Principal) []stele.NamespaceKey {
+func (s *namespaceTree) listed(who auth.Principal) []stele.NamespaceKey {
 	var keys []stele.NamespaceKey
 	for key, sp := range s.All() {
-		if auth.MayList(who, s.Chain(sp)...) {
+		if auth.MayList(who, s.Ancestors(sp)...) {
 			keys = append(keys, key)
 		}
 	}
 	for key, sp := range s.Claims() {
-		if auth.MayList(who, s.Chain(sp)...) {
+		if auth.MayList(who, s.Ancestors(sp)...) {
 			keys = append(keys, key)
 		}
 	}

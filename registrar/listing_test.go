@@ -253,7 +253,7 @@ func TestListingProperty(t *testing.T) {
 		s := must(f.view(who))(f.t)
 		var want []string
 		for _, id := range ids {
-			if auth.MayList(auth.From(who), s.chainOf(f.id(id))...) {
+			if auth.MayList(auth.From(who), s.ancestorsOf(f.id(id))...) {
 				want = append(want, strings.TrimPrefix(id, "ark:"))
 			}
 		}

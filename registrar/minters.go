@@ -125,8 +125,8 @@ func (r *Registrar) mayMint(ctx context.Context, pool []stele.NamespaceKey) erro
 		if sp == nil {
 			return refuse("mint", stele.ID{}, stele.NotFound, "namespace.missing", "there is no namespace {namespace}; add it first", key)
 		}
-		if who, chain := auth.From(ctx), s.Chain(sp); !auth.MayMint(who, chain...) {
-			return forbid("mint", stele.ID{}, who, chain[0])
+		if who, ancestors := auth.From(ctx), s.Ancestors(sp); !auth.MayMint(who, ancestors...) {
+			return forbid("mint", stele.ID{}, who, ancestors[0])
 		}
 		if sp.Minter.Kind == stele.NoMinter {
 			return refuse("mint", stele.ID{}, stele.Invalid, "namespace.no-minter", "the namespace {namespace} has no minter; set one", key)
@@ -287,7 +287,7 @@ func (r *Registrar) applyMinters(ctx context.Context, op string, states []stele.
 
 // claim makes sure that the prefixes of the minter's names belong to the namespace
 // alone, and returns the states of minters that make it so; see [minting.Minters.Claim].
-func (r *Registrar) claim(ctx context.Context, op string, s *spaces, before, next *stele.Namespace) ([]stele.MinterState, error) {
+func (r *Registrar) claim(ctx context.Context, op string, s *namespaceTree, before, next *stele.Namespace) ([]stele.MinterState, error) {
 	keys, err := minting.DatePrefixes(r.schemes, next)
 	if err != nil {
 		return nil, err
@@ -302,7 +302,7 @@ func (r *Registrar) claim(ctx context.Context, op string, s *spaces, before, nex
 
 // mayClaim makes sure that a prefix belongs to no other namespace, and that the caller has the
 // role owner there, as for a namespace. Below the namespace itself no role is needed.
-func (r *Registrar) mayClaim(ctx context.Context, op string, s *spaces, ns *stele.Namespace, key stele.NamespaceKey) error {
+func (r *Registrar) mayClaim(ctx context.Context, op string, s *namespaceTree, ns *stele.Namespace, key stele.NamespaceKey) error {
 	if other := s.At(key); other != nil && other.Key() != ns.Key() {
 		return refuse(op, stele.ID{}, stele.Conflict,
 			"minter.prefix-of-other-namespace", "{prefix} belongs to the namespace {namespace}, and to one only; use another host, address or port", key, other.Key())
@@ -311,12 +311,12 @@ func (r *Registrar) mayClaim(ctx context.Context, op string, s *spaces, ns *stel
 	if err != nil {
 		return err
 	}
-	chain := s.chainOf(below)
+	ancestors := s.ancestorsOf(below)
 	if namespaces.IsBelow(r.schemes, key.Prefix, ns.Prefix) {
 		return nil
 	}
-	if who := auth.From(ctx); !auth.MayManage(who, chain...) {
-		return forbidSettings(op, who, chain[0])
+	if who := auth.From(ctx); !auth.MayManage(who, ancestors...) {
+		return forbidSettings(op, who, ancestors[0])
 	}
 	return nil
 }

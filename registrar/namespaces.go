@@ -151,8 +151,8 @@ func cloneNamespace(ns *stele.Namespace) *stele.Namespace {
 
 // listable returns a namespace if the caller may list it. For other callers its
 // settings do not exist.
-func (s *spaces) listable(ctx context.Context, sp *namespaces.Node) *namespaces.Node {
-	if sp == nil || !auth.MayList(auth.From(ctx), s.Chain(sp)...) {
+func (s *namespaceTree) listable(ctx context.Context, sp *namespaces.Node) *namespaces.Node {
+	if sp == nil || !auth.MayList(auth.From(ctx), s.Ancestors(sp)...) {
 		return nil
 	}
 	return sp
@@ -219,8 +219,8 @@ func (r *Registrar) ParentNamespace(ctx context.Context, key stele.NamespaceKey)
 		return nil, err
 	}
 	if sp := s.Get(key); sp != nil {
-		if chain := s.Chain(sp); len(chain) > 1 && auth.MayList(auth.From(ctx), chain[1:]...) {
-			return cloneNamespace(chain[1]), nil
+		if ancestors := s.Ancestors(sp); len(ancestors) > 1 && auth.MayList(auth.From(ctx), ancestors[1:]...) {
+			return cloneNamespace(ancestors[1]), nil
 		}
 	}
 	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "namespace.none-above", "no namespace is above {namespace}", key)

@@ -19,7 +19,7 @@ import (
 // the DNS to the namespaces below it. An owner may use such a name, if it is not, and is
 // not above or below, the zone of a namespace that is not theirs to manage, and if the
 // registry has no keys of it from before. Owners may withdraw a zone.
-func (r *Registrar) mayPublish(ctx context.Context, op string, s *spaces, before, next *stele.Namespace) error {
+func (r *Registrar) mayPublish(ctx context.Context, op string, s *namespaceTree, before, next *stele.Namespace) error {
 	who, zone := auth.From(ctx), next.Publication.Zone
 	if zone == "" || who.Admin || before != nil && before.Publication.Zone == zone {
 		return nil
@@ -31,7 +31,7 @@ func (r *Registrar) mayPublish(ctx context.Context, op string, s *spaces, before
 		if other == "" || !zonemap.Overlap(zone, other) {
 			continue
 		}
-		if !auth.MayManage(who, s.Chain(sp)...) {
+		if !auth.MayManage(who, s.Ancestors(sp)...) {
 			return refuse(op, stele.ID{}, stele.Forbidden,
 				"zone.of-other-namespace", `"{user}" may not publish {namespace} in {zone}: {other-zone} is the zone of {other-namespace}; choose another, or ask an administrator`, who.Name, next.Key(), zone, other, sp.Key())
 		}
@@ -60,7 +60,7 @@ func (r *Registrar) mayPublish(ctx context.Context, op string, s *spaces, before
 
 // isAbove reports whether a namespace is an ancestor of another one, which may be new. The
 // root of a scheme does not count: its zone has keys of all namespaces, and grants none.
-func (s *spaces) isAbove(sp *namespaces.Node, ns *stele.Namespace) bool {
+func (s *namespaceTree) isAbove(sp *namespaces.Node, ns *stele.Namespace) bool {
 	if sp.Scheme != ns.Scheme || sp.Prefix == "" || sp.Prefix == ns.Prefix {
 		return false
 	}
@@ -104,7 +104,7 @@ func (r *Registrar) maySend(op string, before, next *stele.Namespace) error {
 // mayCatalog makes sure that the caller may list the zone of a namespace in its catalog.
 // Secondaries take every zone that a catalog lists, so an administrator decides which. The
 // name of a catalog is not a name of a zone, nor above or below one: both could not be served.
-func (r *Registrar) mayCatalog(ctx context.Context, op string, s *spaces, before, next *stele.Namespace) error {
+func (r *Registrar) mayCatalog(ctx context.Context, op string, s *namespaceTree, before, next *stele.Namespace) error {
 	p := &next.Publication
 	if before != nil && before.Publication.Catalog == p.Catalog && before.Publication.Zone == p.Zone {
 		return nil
@@ -143,7 +143,7 @@ func (r *Registrar) hasKey(op string, before, next *stele.Namespace) error {
 // minterFits makes sure that the minter of a namespace makes names with as many parts as
 // names have where they are published, if that namespace asks for it: others could not be
 // registered.
-func (r *Registrar) minterFits(op string, s *spaces, next *stele.Namespace) error {
+func (r *Registrar) minterFits(op string, s *namespaceTree, next *stele.Namespace) error {
 	if !s.exact || next.Minter.Kind == stele.NoMinter || next.Prefix == "" {
 		return nil
 	}

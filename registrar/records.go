@@ -52,7 +52,7 @@ func (r *Registrar) begin(ctx context.Context, op string, record *stele.Record) 
 }
 
 // counter says for which namespace a new name counts, an identifier or an alias.
-func (s *spaces) counter(id stele.ID) (stele.NamespaceKey, uint64) {
+func (s *namespaceTree) counter(id stele.ID) (stele.NamespaceKey, uint64) {
 	return counts(id, s.Of(id))
 }
 
@@ -143,11 +143,11 @@ func (r *Registrar) revise(ctx context.Context, op string, name stele.ID, ifVers
 	}
 	for {
 		at := s.lookup()
-		before, chain, err := r.find(ctx, op, at, name)
+		before, ancestors, err := r.find(ctx, op, at, name)
 		if err != nil {
 			return nil, err
 		}
-		if err := authorise(ctx, op, before.ID, chain); err != nil {
+		if err := authorise(ctx, op, before.ID, ancestors); err != nil {
 			return nil, err
 		}
 		if ifVersion != 0 && before.Version != ifVersion {
@@ -236,8 +236,8 @@ func (r *Registrar) find(ctx context.Context, op string, s *lookup, name stele.I
 	began := r.beginReading()
 	rec, err := r.store.Record(ctx, name)
 	if err == nil {
-		if chain := s.chainOf(rec.ID); auth.MayRead(auth.From(ctx), rec, chain...) {
-			return rec, chain, nil
+		if ancestors := s.ancestorsOf(rec.ID); auth.MayRead(auth.From(ctx), rec, ancestors...) {
+			return rec, ancestors, nil
 		}
 		err = stele.NotFound
 	}

@@ -312,14 +312,14 @@ func TestAliases(t *testing.T) {
 // whether it was written.
 func TestOnCommit(t *testing.T) {
 	var told []uint64
-	spaces := 0
+	namespaceTree := 0
 	f := newFixture(t, func(o *Options) {
 		o.OnCommit = func(records ...*stele.Record) {
 			for _, r := range records {
 				told = append(told, r.Version)
 			}
 		}
-		o.OnNamespaces = func() { spaces++ }
+		o.OnNamespaces = func() { namespaceTree++ }
 	})
 	f.space("ark:12345", owner("ann"))
 	rec := f.registered("ark:12345/a")
@@ -334,7 +334,7 @@ func TestOnCommit(t *testing.T) {
 	r := New(store, f.schemes, o)
 	_, err := r.Update(f.admin, rec.ID, 0, setURL("https://example.org/3"))
 	want(t, err, stele.Unavailable)
-	if diff := cmp.Diff([]uint64{1, 2, 3}, told); diff != "" || spaces != 1 {
-		t.Errorf("told of versions %v, %d namespaces", told, spaces)
+	if diff := cmp.Diff([]uint64{1, 2, 3}, told); diff != "" || namespaceTree != 1 {
+		t.Errorf("told of versions %v, %d namespaces", told, namespaceTree)
 	}
 }

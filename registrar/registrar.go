@@ -92,8 +92,8 @@ type Registrar struct {
 	o       Options
 
 	// Namespaces are few, and each write asks for some: they are kept in memory.
-	spaces  atomic.Pointer[spaces] // nil: to be read
-	changes chan struct{}          // holds one value while a caller changes spaces
+	namespaceTree atomic.Pointer[namespaceTree] // nil: to be read
+	changes       chan struct{}                 // holds one value while a caller changes namespaces
 
 	minters *minting.Minters
 	tally   tally // of what is counted instead of audited one by one
@@ -197,12 +197,12 @@ const sayWho = "say who you are; send a token"
 
 // authorise makes sure that the caller may write records in a namespace, which is given
 // with its ancestors.
-func authorise(ctx context.Context, op string, id stele.ID, chain []*stele.Namespace) error {
+func authorise(ctx context.Context, op string, id stele.ID, ancestors []*stele.Namespace) error {
 	who := auth.From(ctx)
-	if auth.MayWrite(who, chain...) {
+	if auth.MayWrite(who, ancestors...) {
 		return nil
 	}
-	return forbid(op, id, who, chain[0])
+	return forbid(op, id, who, ancestors[0])
 }
 
 // administrate makes sure that the caller is an administrator.

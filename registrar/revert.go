@@ -32,7 +32,7 @@ func (r *Registrar) Revert(ctx context.Context, name stele.ID, ifVersion, to uin
 
 // takeBack gives a record what it said in an old version. next is a copy of the current
 // one.
-func (r *Registrar) takeBack(op string, s *spaces, next, old *stele.Record) error {
+func (r *Registrar) takeBack(op string, s *namespaceTree, next, old *stele.Record) error {
 	switch d := next.Withheld.Disavowal(old.Version); {
 	case old.Redacted, next.Withheld.Hides(old.Version):
 		return refuse(op, next.ID, stele.Conflict, "record.revert-to-redacted-version", "the contents of version {version} were removed by a legal order; a revert does not bring them back", old.Version)
@@ -41,7 +41,7 @@ func (r *Registrar) takeBack(op string, s *spaces, next, old *stele.Record) erro
 	case old.State == stele.Reserved && next.State != stele.Reserved:
 		return refuse(op, next.ID, stele.Conflict, "record.revert-to-reserved-version", "version {version} was reserved, and a record that is {state} does not become reserved; withdraw it instead", old.Version, next.State)
 	}
-	j, keys := judge{r, s.lookup(), nil}, keysOf(s.chainOf(next.ID))
+	j, keys := judge{r, s.lookup(), nil}, keysOf(s.ancestorsOf(next.ID))
 	had := next.Signatures
 	old = clone(old)
 	next.Spelling, next.State, next.Tombstone = old.Spelling, old.State, old.Tombstone

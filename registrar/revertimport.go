@@ -202,7 +202,7 @@ func (v *reverting) count(step RevertStep) {
 // change decides what becomes of the record of a change, and returns its next version.
 // Both are nil if the change is not the import's last one of this record, or is undone
 // already; the version alone is nil if the record is left.
-func (v *reverting) change(ctx context.Context, s *spaces, c stele.Change) (*RevertStep, *stele.Record, error) {
+func (v *reverting) change(ctx context.Context, s *namespaceTree, c stele.Change) (*RevertStep, *stele.Record, error) {
 	if !c.ID.IsValid() {
 		return nil, nil, nil
 	}
@@ -249,7 +249,7 @@ func (v *reverting) edited(ctx context.Context, c stele.Change, now *stele.Recor
 }
 
 // undo returns the version of a record that undoes what the import did.
-func (v *reverting) undo(ctx context.Context, s *spaces, now *stele.Record) (*stele.Record, *RevertStep, error) {
+func (v *reverting) undo(ctx context.Context, s *namespaceTree, now *stele.Record) (*stele.Record, *RevertStep, error) {
 	old, err := v.before(ctx, now)
 	if err != nil {
 		return nil, nil, err

@@ -53,14 +53,14 @@ func mayWrite(ctx context.Context, op string, s *lookup, before, next *stele.Rec
 	case before != nil && before.Redacted:
 		return refuse(op, next.ID, stele.Forbidden, "record.redacted-needs-administrator", "its content was removed by a legal order; only an administrator may change it")
 	}
-	if err := authorise(ctx, op, next.ID, s.chainOf(next.ID)); err != nil {
+	if err := authorise(ctx, op, next.ID, s.ancestorsOf(next.ID)); err != nil {
 		return err
 	}
 	for _, alias := range next.Aliases {
 		if before != nil && slices.Contains(before.Aliases, alias) {
 			continue
 		}
-		if err := authorise(ctx, op, alias, s.chainOf(alias)); err != nil {
+		if err := authorise(ctx, op, alias, s.ancestorsOf(alias)); err != nil {
 			return err
 		}
 	}
@@ -98,8 +98,8 @@ func elsewhere(op string, s *lookup, before, next *stele.Record) error {
 // judge collects what is wrong with a record beyond what the record itself shows.
 type judge struct {
 	*Registrar
-	spaces   *lookup
-	problems stele.Problems
+	namespaceTree *lookup
+	problems      stele.Problems
 }
 
 func (j *judge) addf(path, code, text string, args ...any) {
@@ -161,13 +161,13 @@ func (j *judge) name(path string, id stele.ID) {
 	if !id.IsValid() || !j.canonical(path, id) {
 		return
 	}
-	if j.spaces.exact {
+	if j.namespaceTree.exact {
 		j.parts(path, id)
 	}
-	if !j.spaces.checked {
+	if !j.namespaceTree.checked {
 		return
 	}
-	ns := j.spaces.Of(id)
+	ns := j.namespaceTree.Of(id)
 	if ns == nil || !ns.Checked || ns.Prefix == id.String() {
 		return
 	}
@@ -187,7 +187,7 @@ func (j *judge) name(path string, id stele.ID) {
 // parts makes sure that a name has as many parts as names have where it is published, if
 // that namespace asks for it.
 func (j *judge) parts(path string, id stele.ID) {
-	ns := j.spaces.Around(id, zonemap.Leads)
+	ns := j.namespaceTree.Around(id, zonemap.Leads)
 	if ns == nil || !ns.Publication.Exact || ns.Prefix == id.String() {
 		return
 	}

@@ -15,7 +15,7 @@ import (
 // admitNamespace decides whether a version of a namespace may be written. It
 // returns the namespaces as they will be then, and the states of minters to commit
 // with it.
-func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, before, next *stele.Namespace) (*spaces, []stele.MinterState, error) {
+func (r *Registrar) admitNamespace(ctx context.Context, op string, s *namespaceTree, before, next *stele.Namespace) (*namespaceTree, []stele.MinterState, error) {
 	if err := r.judgeNamespace(op, next); err != nil {
 		return nil, nil, err
 	}
@@ -23,8 +23,8 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 	if err != nil {
 		return nil, nil, err
 	}
-	chain := changed.Chain(changed.Get(next.Key()))
-	if err := mayWriteNamespace(ctx, op, chain, before, next); err != nil {
+	ancestors := changed.Ancestors(changed.Get(next.Key()))
+	if err := mayWriteNamespace(ctx, op, ancestors, before, next); err != nil {
 		return nil, nil, err
 	}
 	if err := r.hasKey(op, before, next); err != nil {
@@ -67,11 +67,11 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 }
 
 // mayWriteNamespace requires the role owner above a namespace that is new, or whose
-// owner or quota changes, and the role owner in it for all other changes. The chain
+// owner or quota changes, and the role owner in it for all other changes. The list of ancestors
 // begins with the namespace as it will be, which gives no rights yet.
-func mayWriteNamespace(ctx context.Context, op string, chain []*stele.Namespace, before, next *stele.Namespace) error {
+func mayWriteNamespace(ctx context.Context, op string, ancestors []*stele.Namespace, before, next *stele.Namespace) error {
 	who := auth.From(ctx)
-	above := chain[1:]
+	above := ancestors[1:]
 	// What is in a namespace below one with a quota does not count for that quota, so
 	// the caller that adds it must have the right to set the quota.
 	bounded := -1

@@ -16,7 +16,7 @@ func (j *judge) signatures(before, next *stele.Record, kept bool) {
 	if len(next.Signatures) == 0 || len(j.problems) > 0 {
 		return
 	}
-	keys := keysOf(j.spaces.chainOf(next.ID))
+	keys := keysOf(j.namespaceTree.ancestorsOf(next.ID))
 	for i, s := range next.Signatures {
 		if before != nil && hasSignature(before.Signatures, s) {
 			continue
@@ -40,8 +40,8 @@ func (j *judge) signature(keys []stele.SigningKey, id stele.ID, s stele.Signatur
 }
 
 // keysOf returns the keys of namespaces, those of the first one first.
-func keysOf(chain []*stele.Namespace) (keys []stele.SigningKey) {
-	for _, ns := range chain {
+func keysOf(ancestors []*stele.Namespace) (keys []stele.SigningKey) {
+	for _, ns := range ancestors {
 		keys = append(keys, ns.Keys...)
 	}
 	return keys
@@ -124,7 +124,7 @@ func (v *audit) signatures(rec *stele.Record) {
 	if len(rec.Signatures) == 0 {
 		return
 	}
-	keys := keysOf(v.spaces.chainOf(rec.ID))
+	keys := keysOf(v.namespaceTree.ancestorsOf(rec.ID))
 	for _, s := range rec.Signatures {
 		if _, err := proof.Maker(keys, rec.ID, s); err != nil {
 			v.problem("verify.signature-not-believed", "A signature of the record {id} of {date} can't be believed: {cause}.", rec.ID, s.Date.Format("2006-01-02"), stele.Reason(err))

@@ -40,8 +40,8 @@ func (r *Registrar) hush(ctx context.Context, op string, err error, records ...*
 }
 
 // maySee reports whether the caller may know of a record.
-func (s *spaces) maySee(ctx context.Context, rec *stele.Record) bool {
-	return auth.MayRead(auth.From(ctx), rec, s.chainOf(rec.ID)...)
+func (s *namespaceTree) maySee(ctx context.Context, rec *stele.Record) bool {
+	return auth.MayRead(auth.From(ctx), rec, s.ancestorsOf(rec.ID)...)
 }
 
 func takenName(op string, id, name stele.ID) error {

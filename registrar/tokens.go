@@ -139,7 +139,7 @@ func (r *Registrar) limitToken(ctx context.Context, op string, t *auth.Token) er
 			return err
 		}
 		sp := s.Get(key)
-		if sp == nil || !who.Admin && auth.RoleIn(who, s.Chain(sp)...) == stele.NoRole && !auth.MayMint(who, s.Chain(sp)...) {
+		if sp == nil || !who.Admin && auth.RoleIn(who, s.Ancestors(sp)...) == stele.NoRole && !auth.MayMint(who, s.Ancestors(sp)...) {
 			return refuse(op, stele.ID{}, stele.NotFound, "token.namespace-without-role", `there is no namespace {namespace} in which "{user}" has a role; a token is limited to namespaces that exist`, key, who.Name)
 		}
 		if !slices.Contains(named, key.String()) {

@@ -28,7 +28,7 @@ func (r *Registrar) touch(ctx context.Context, c *stele.Commit) error {
 }
 
 // touch says which zones records touch.
-func (s *spaces) touch() *stele.Touch {
+func (s *namespaceTree) touch() *stele.Touch {
 	t := &stele.Touch{Spaces: s.versions}
 	if s.zoned {
 		t.Record = s.zones().OfRecord
@@ -37,7 +37,7 @@ func (s *spaces) touch() *stele.Touch {
 }
 
 // zones returns the zones of the namespaces. They are made when they are asked for first.
-func (s *spaces) zones() *zonemap.Zones {
+func (s *namespaceTree) zones() *zonemap.Zones {
 	if z := s.published.Load(); z != nil {
 		return z
 	}
@@ -48,7 +48,7 @@ func (s *spaces) zones() *zonemap.Zones {
 
 // touchedBy returns the zones that the namespaces of a commit touch, and those whose keys
 // it changes, which the zones around them have digests of.
-func (s *spaces) touchedBy(c *stele.Commit) []string {
+func (s *namespaceTree) touchedBy(c *stele.Commit) []string {
 	after := s.Tree
 	var keys []stele.NamespaceKey
 	for _, ns := range c.Namespaces {

@@ -64,7 +64,7 @@ func (r *Registrar) VerifyAll(ctx context.Context, o Verification) error {
 		return err
 	}
 	var err error
-	if v.spaces, err = r.view(ctx); err != nil {
+	if v.namespaceTree, err = r.view(ctx); err != nil {
 		return err
 	}
 	if err := v.minters(ctx); err != nil {
@@ -91,10 +91,10 @@ func (r *Registrar) VerifyAll(ctx context.Context, o Verification) error {
 // audit is a Verify under way.
 type audit struct {
 	*Registrar
-	spaces *spaces
-	report func(*stele.Message)
-	note   func(*stele.Message)
-	last   map[stele.NamespaceKey]mint.Date // by namespace: how far its dates are taken
+	namespaceTree *namespaceTree
+	report        func(*stele.Message)
+	note          func(*stele.Message)
+	last          map[stele.NamespaceKey]mint.Date // by namespace: how far its dates are taken
 }
 
 func (v *audit) problem(code, text string, args ...any) {
@@ -120,7 +120,7 @@ func (v *audit) minters(ctx context.Context) error {
 		key := stele.NamespaceKey{Scheme: scheme, Prefix: prefix}
 		if d := state.Dates; d != nil && d.Holder != "" {
 			holder := stele.NamespaceKey{Scheme: scheme, Prefix: d.Holder}
-			if n := v.spaces.Get(holder); n == nil || !slices.Contains(n.Claims(), prefix) {
+			if n := v.namespaceTree.Get(holder); n == nil || !slices.Contains(n.Claims(), prefix) {
 				v.problem("verify.dates-of-idle-minter", "The dates of {prefix} belong to the namespace {namespace}, whose minter makes no names there.", key, holder)
 			}
 			if have, ok := v.last[holder]; d.Issued && (!ok || have.Compare(d.Last) < 0) {
@@ -220,7 +220,7 @@ func (v *audit) record(rec *stele.Record) {
 		v.problem("verify.record-invalid", "The record {id} is not valid: {cause}.", rec.ID, stele.Reason(err))
 		return
 	}
-	j := judge{v.Registrar, v.spaces.lookup(), problems}
+	j := judge{v.Registrar, v.namespaceTree.lookup(), problems}
 	for i, name := range rec.Names() {
 		path := "id"
 		if i > 0 {
@@ -265,7 +265,7 @@ func (v *audit) outdated(rec *stele.Record, name stele.ID, err error) {
 // name of a later time than its record was not issued but made by hand; the distributor
 // will pass over it.
 func (v *audit) date(rec *stele.Record, name stele.ID) {
-	sp := v.spaces.Of(name)
+	sp := v.namespaceTree.Of(name)
 	if sp == nil || sp.Minter.Kind != stele.MinterIBI && sp.Minter.Kind != stele.MinterPILIN {
 		return
 	}

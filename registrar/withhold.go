@@ -43,12 +43,12 @@ func (r *Registrar) Disavow(ctx context.Context, name stele.ID, ifVersion, first
 	if err != nil {
 		return nil, err
 	}
-	before, chain, err := r.find(ctx, op, s.lookup(), name)
+	before, ancestors, err := r.find(ctx, op, s.lookup(), name)
 	if err != nil {
 		return nil, err
 	}
-	if who := auth.From(ctx); !auth.MayManage(who, chain...) {
-		return nil, forbid(op, before.ID, who, chain[0])
+	if who := auth.From(ctx); !auth.MayManage(who, ancestors...) {
+		return nil, forbid(op, before.ID, who, ancestors[0])
 	}
 	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
 		switch {

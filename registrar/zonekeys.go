@@ -64,7 +64,7 @@ func (r *Registrar) SetZoneKeys(ctx context.Context, key stele.NamespaceKey, cha
 }
 
 // zoneKeyCommit returns the commit that changes keys; nil if nothing changes.
-func (r *Registrar) zoneKeyCommit(ctx context.Context, op string, s *spaces, key stele.NamespaceKey, change func([]stele.Cell) ([]stele.CellChange, error)) (*stele.Commit, error) {
+func (r *Registrar) zoneKeyCommit(ctx context.Context, op string, s *namespaceTree, key stele.NamespaceKey, change func([]stele.Cell) ([]stele.CellChange, error)) (*stele.Commit, error) {
 	before, err := s.zoneOwner(ctx, op, key)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (r *Registrar) zoneKeyCommit(ctx context.Context, op string, s *spaces, key
 
 // zoneOwner returns a namespace that is published in a zone, if the caller may manage
 // its keys.
-func (s *spaces) zoneOwner(ctx context.Context, op string, key stele.NamespaceKey) (*stele.Namespace, error) {
+func (s *namespaceTree) zoneOwner(ctx context.Context, op string, key stele.NamespaceKey) (*stele.Namespace, error) {
 	who := auth.From(ctx)
 	if !who.IsKnown() {
 		return nil, refuse(op, stele.ID{}, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
@@ -107,7 +107,7 @@ func (s *spaces) zoneOwner(ctx context.Context, op string, key stele.NamespaceKe
 	switch {
 	case sp == nil:
 		return nil, refuse(op, stele.ID{}, stele.NotFound, "namespace.missing", "there is no namespace {namespace}; add it first", key)
-	case !auth.MayManage(who, s.Chain(sp)...):
+	case !auth.MayManage(who, s.Ancestors(sp)...):
 		return nil, forbidSettings(op, who, sp.Namespace)
 	case sp.Publication.Zone == "":
 		return nil, refuse(op, stele.ID{}, stele.Conflict, "zone.none-of-namespace", "{namespace} is published in no zone; 'stele zone add' does that", key)

@@ -112,7 +112,7 @@ func (r *Registrar) RaiseZone(ctx context.Context, zone string, above *uint32) (
 // it gets a new version, otherwise the same: other servers of the registry learn from the
 // change feed that the serial is another one, and the history names the principal that
 // raised it.
-func (r *Registrar) raiseCommit(ctx context.Context, s *spaces, raise stele.ZoneRaise) (*stele.Commit, *spaces, error) {
+func (r *Registrar) raiseCommit(ctx context.Context, s *namespaceTree, raise stele.ZoneRaise) (*stele.Commit, *namespaceTree, error) {
 	c := &stele.Commit{Zones: []stele.ZoneRaise{raise}}
 	owner := s.zones().OwnerOf(raise.Zone)
 	if members := s.zones().Members(raise.Zone); owner == nil && len(members) > 0 { // it is a catalog
@@ -128,14 +128,14 @@ func (r *Registrar) raiseCommit(ctx context.Context, s *spaces, raise stele.Zone
 	return c, changed, err
 }
 
-// OvertakeZones gives every zone of a registry that was just restored a serial that no
+// RaiseRestoredZones gives every zone of a registry that was just restored a serial that no
 // secondary can have for other contents: above that of the registry it replaces, above
 // those that the secondaries said they have, and above a floor that the operator gave. The
 // zone is open for transfers if one of these is known: the serial of the registry that is
 // replaced, the floor, or the serial of every secondary. Otherwise it is shut until an
 // administrator has raised it: a secondary that did not answer may have a serial above the
 // new one. The clock is not used: a serial is a number of changes.
-func (r *Registrar) OvertakeZones(ctx context.Context, l Legacy) error {
+func (r *Registrar) RaiseRestoredZones(ctx context.Context, l Legacy) error {
 	const op = "restore"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (r *Registrar) OvertakeZones(ctx context.Context, l Legacy) error {
 	}
 	c := &stele.Commit{}
 	for _, zone := range slices.Sorted(maps.Keys(states)) {
-		if raise, ok := overtakenBy(states[zone], present[zone], l.SerialFloor, answers[zone]); ok {
+		if raise, ok := raiseRestored(states[zone], present[zone], l.SerialFloor, answers[zone]); ok {
 			c.Zones = append(c.Zones, raise)
 		}
 	}
@@ -173,14 +173,14 @@ func (r *Registrar) OvertakeZones(ctx context.Context, l Legacy) error {
 	return nil
 }
 
-// overtakenBy returns how a restored zone is raised above the serial of the present one,
+// raiseRestored returns how a restored zone is raised above the serial of the present one,
 // above a floor, each of which may be nil, and above those of its secondaries. ok is false
 // if it stays as it is.
 //
 // The answer of a secondary counts if its serial is near to those that are known otherwise
 // (see [stele.SerialNear]). One that is not would make the serial wrap around: the other
 // secondaries would take the new serial for an old one.
-func overtakenBy(z stele.ZoneState, present *stele.ZoneState, floor *uint32, answers []stele.SecondaryAnswer) (raise stele.ZoneRaise, ok bool) {
+func raiseRestored(z stele.ZoneState, present *stele.ZoneState, floor *uint32, answers []stele.SecondaryAnswer) (raise stele.ZoneRaise, ok bool) {
 	raise = stele.ZoneRaise{Zone: z.Zone, Before: z.Base, Base: z.Base}
 	highest, open := z.Serial(), false
 	if present != nil {

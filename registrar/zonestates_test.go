@@ -14,7 +14,7 @@ func said(serial uint32) stele.SecondaryAnswer {
 }
 
 // Which serial a restored zone gets, and whether it is transferred.
-func TestOvertakenBy(t *testing.T) {
+func TestRaiseRestored(t *testing.T) {
 	silent := stele.SecondaryAnswer{State: stele.SecondarySilent}
 	state := func(serial uint32) *stele.ZoneState { return &stele.ZoneState{Base: serial - 8, Last: 8} }
 	floor := func(serial uint32) *uint32 { return &serial }
@@ -52,7 +52,7 @@ func TestOvertakenBy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			z := *state(test.zone)
-			raise, ok := overtakenBy(z, test.present, test.floor, test.answers)
+			raise, ok := raiseRestored(z, test.present, test.floor, test.answers)
 			if !ok {
 				t.Fatal("it stays as it is")
 			}
@@ -64,13 +64,13 @@ func TestOvertakenBy(t *testing.T) {
 	}
 	already := *state(8)
 	already.Shut = true
-	if raise, ok := overtakenBy(already, nil, nil, nil); ok {
+	if raise, ok := raiseRestored(already, nil, nil, nil); ok {
 		t.Errorf("a zone that is shut is changed: %+v", raise)
 	}
 }
 
 // Whatever some secondaries say, those that are near to the zone take it afterwards.
-func TestOvertakenByLies(t *testing.T) {
+func TestRaiseRestoredLies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		z := stele.ZoneState{Base: rapid.Uint32().Draw(t, "base"), Last: rapid.Uint64Range(0, 1000).Draw(t, "last")}
 		var answers []stele.SecondaryAnswer
@@ -80,7 +80,7 @@ func TestOvertakenByLies(t *testing.T) {
 		for _, offset := range rapid.SliceOfN(rapid.Int32Range(-(1<<30-1), 1<<30-1), 1, 5).Draw(t, "near") {
 			answers = append(answers, said(z.Serial()+uint32(offset)))
 		}
-		raise, ok := overtakenBy(z, nil, nil, answers)
+		raise, ok := raiseRestored(z, nil, nil, answers)
 		if !ok {
 			t.Fatal("it stays as it is")
 		}

@@ -81,7 +81,7 @@ type round struct {
 // newFollower begins to follow. It must be called before anything is read that is kept.
 func newFollower(ctx context.Context, r *Registry, now func() time.Time, log *slog.Logger) (*Follower, error) {
 	f := &Follower{registry: r, now: now, log: log, turn: make(chan struct{}, 1), forgotten: make(chan struct{}, 1)}
-	if since, behind := r.lagging(); !behind { // else it is dealt with when it ends
+	if since, lags := r.lagging(); !lags { // else it is dealt with when it ends
 		f.lagged = since
 	}
 	last, err := r.Store.LastChange(ctx)
@@ -186,14 +186,14 @@ func (f *Follower) look(ctx context.Context) (s state, err error) {
 			s.own = 0
 		}
 	}
-	since, behind := f.registry.lagging()
+	since, lags := f.registry.lagging()
 	s.since = since
 	at, err := f.registry.Store.Position(ctx)
 	if err != nil {
 		return s, err
 	}
 	s.last, s.in = at.Change, at.Generation
-	s.copied = behind || f.lagsSince(s)
+	s.copied = lags || f.lagsSince(s)
 	f.heard.Store(f.now().UnixNano())
 	f.seen.Store(s.last)
 	return s, nil
@@ -201,8 +201,8 @@ func (f *Follower) look(ctx context.Context) (s state, err error) {
 
 // lagsSince reports whether what was read since then may be from a copy.
 func (f *Follower) lagsSince(s state) bool {
-	since, behind := f.registry.lagging()
-	return behind || !since.Equal(s.since)
+	since, lags := f.registry.lagging()
+	return lags || !since.Equal(s.since)
 }
 
 // advance is catchUp for the goroutine that has the turn.

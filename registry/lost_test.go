@@ -129,7 +129,7 @@ func TestFollowCut(t *testing.T) {
 // and the records are not.
 func TestFollowCutBetween(t *testing.T) {
 	peers := newPeers(t, 2, false)
-	a, b, behind := peers[0], peers[1], newPeers(t, 1, false)[0]
+	a, b, lagging := peers[0], peers[1], newPeers(t, 1, false)[0]
 	a.register("urn:example:1", urlBefore)
 	a.register("urn:example:2", urlBefore)
 	b.follow()
@@ -139,7 +139,7 @@ func TestFollowCutBetween(t *testing.T) {
 	b.store.onFeed = func() {
 		b.store.lagged.Store(time.Now().UnixNano())
 		b.store.lag.Store(true)
-		b.store.Store = behind.store.Store
+		b.store.Store = lagging.store.Store
 	}
 	if err := b.Follower.catchUp(t.Context()); stele.KindOf(err) != stele.Unavailable {
 		t.Errorf("got %v", err)
@@ -161,13 +161,13 @@ func TestFollowCutBetween(t *testing.T) {
 // namespaces is read again when there is one.
 func TestFollowBegunLagging(t *testing.T) {
 	peers := newPeers(t, 2, false)
-	a, b, behind := peers[0], peers[1], newPeers(t, 1, false)[0]
+	a, b, lagging := peers[0], peers[1], newPeers(t, 1, false)[0]
 	a.namespace("urn:example", func(ns *stele.Namespace) { ns.Delegate = "https://resolver.example.org/{id}" })
 	b.store.lagged.Store(time.Now().UnixNano())
 	b.store.lag.Store(true)
 	b.begin()
 	whole := b.store.Store
-	b.store.Store = behind.store.Store
+	b.store.Store = lagging.store.Store
 	if got := b.where("urn:example:1"); got != "not found" {
 		t.Fatalf("got %s", got)
 	}

@@ -95,8 +95,8 @@ func (r *Registry) Await(ctx context.Context, token stele.Position) error {
 
 // has reports whether a state is known to be reached, without asking the store.
 func (f *Follower) has(version uint64) bool {
-	_, behind := f.registry.lagging()
-	return !behind && f.position.Load() >= version
+	_, lags := f.registry.lagging()
+	return !lags && f.position.Load() >= version
 }
 
 // reached is has for a caller that has just caught up: a copy of the store may have the

@@ -47,8 +47,8 @@ type cache struct {
 	seed      maphash.Seed
 	shards    [numShards]shard
 
-	full atomic.Bool   // an entry was evicted
-	era  atomic.Uint64 // grows when new names are registered; see forgetUnknown
+	full       atomic.Bool   // an entry was evicted
+	generation atomic.Uint64 // grows when new names are registered; see forgetUnknown
 
 	writes atomic.Uint64   // grows after this process has committed a record, before its names are forgotten
 	asked  []atomic.Uint32 // marks of names that clients asked for
@@ -71,18 +71,18 @@ func (s *shard) state() uint64 {
 
 // ticket is the state of a name's shard when it was taken.
 type ticket struct {
-	hash      uint64 // of the name
-	shard     *shard
-	forgotten uint64
-	era       uint64
-	lag       int64 // see cache.lag
+	hash       uint64 // of the name
+	shard      *shard
+	forgotten  uint64
+	generation uint64
+	lag        int64 // see cache.lag
 }
 
 // entry is an answer of the store.
 type entry struct {
-	record *stele.Record // nil: the name is not registered
-	era    uint64        // of a name that is not registered: the entry is valid while the cache's era is the same
-	until  time.Time     // zero: without limit
+	record     *stele.Record // nil: the name is not registered
+	generation uint64        // of a name that is not registered: the entry is valid while the cache's generation is the same
+	until      time.Time     // zero: without limit
 
 	cut   int    // of a name that is not registered: length of the longest prefix of it that is registered; 0: none
 	cutAt uint64 // one more than the cache's writes when cut was read; 0: it was not read
@@ -172,7 +172,7 @@ func (c *cache) longest(ctx context.Context, schemes *stele.Schemes, name stele.
 		return nil, stele.Prefix{}, err
 	}
 	if e := c.find(name); e != nil && e.record == nil {
-		c.keepEntry(t, name, &entry{era: t.era, cut: len(at.String()), cutAt: writes + 1})
+		c.keepEntry(t, name, &entry{generation: t.generation, cut: len(at.String()), cutAt: writes + 1})
 	}
 	return record, at, nil
 }
@@ -202,7 +202,7 @@ func (c *cache) find(name stele.ID) *entry {
 		return nil
 	}
 	e, ok := c.kept.GetIfPresent(name)
-	if !ok || !e.until.IsZero() && !c.now().Before(e.until) || e.record == nil && e.era != c.era.Load() {
+	if !ok || !e.until.IsZero() && !c.now().Before(e.until) || e.record == nil && e.generation != c.generation.Load() {
 		return nil
 	}
 	return e
@@ -214,7 +214,7 @@ func (c *cache) take(name stele.ID) ticket {
 		return ticket{}
 	}
 	t := c.ticket(name)
-	t.lag, t.era, t.forgotten = c.lag(), c.era.Load(), t.shard.state()
+	t.lag, t.generation, t.forgotten = c.lag(), c.generation.Load(), t.shard.state()
 	return t
 }
 
@@ -226,7 +226,7 @@ func (c *cache) keep(t ticket, name stele.ID, record *stele.Record) {
 	if record != nil {
 		c.keepRedirect(t, name, record)
 	}
-	c.keepEntry(t, name, &entry{record: record, era: t.era})
+	c.keepEntry(t, name, &entry{record: record, generation: t.generation})
 }
 
 // keepEntry is keep without the redirect cache. It sets when the entry expires.
@@ -308,7 +308,7 @@ func (c *cache) mayKeep(t ticket) bool { return t.lag >= 0 && t.lag == c.lag() }
 
 // forgetUnknown forgets which names are not registered. The names of a new record can be in
 // the cache in no other way, so the caller need not say which they are.
-func (c *cache) forgetUnknown() { c.era.Add(1) }
+func (c *cache) forgetUnknown() { c.generation.Add(1) }
 
 // forgetAll forgets everything, and makes all tickets worthless.
 func (c *cache) forgetAll() {

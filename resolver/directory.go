@@ -76,7 +76,7 @@ func (d *directory) ancestors(ctx context.Context, id stele.ID) ([]*stele.Namesp
 	if err != nil {
 		return nil, err
 	}
-	return s.ChainOf(id), nil
+	return s.AncestorsOf(id), nil
 }
 
 // all returns what is kept, or reads it.

@@ -176,9 +176,9 @@ func FuzzJoin(f *testing.F) {
 			return
 		}
 		start, fragment, hasFragment := strings.Cut(target, "#")
-		body, behind, _ := strings.Cut(made, "#")
+		body, lagging, _ := strings.Cut(made, "#")
 		checkURL(t, start, body)
-		if _, err := url.Parse(made); err != nil || hasFragment && !strings.HasPrefix(behind, fragment) {
+		if _, err := url.Parse(made); err != nil || hasFragment && !strings.HasPrefix(lagging, fragment) {
 			t.Fatalf("%q: %v", made, err)
 		}
 	})

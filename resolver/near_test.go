@@ -13,7 +13,7 @@ import (
 // unknown resolves a name that leads nowhere and returns why.
 func (r *registry) unknown(name string, who ...string) *UnknownError {
 	r.t.Helper()
-	_, err := r.Resolve(r.t.Context(), Request{ID: r.id(name), Who: somebody(who...)})
+	_, err := r.Resolve(r.t.Context(), Request{ID: r.id(name), Who: reader(who...)})
 	e, ok := errors.AsType[*UnknownError](err)
 	if !ok || !errors.Is(err, stele.NotFound) {
 		r.t.Fatalf("%s: %v", name, err)
@@ -141,7 +141,7 @@ func TestRegistered(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts := append([]string{"no name", "ark:/12148/cb11928669t"}, syntax.Suggestions...)
-	got, err := r.Registered(t.Context(), texts, somebody())
+	got, err := r.Registered(t.Context(), texts, reader())
 	if err != nil || !slices.Equal(got, []stele.ID{r.id("ark:12148/cb11928669t")}) {
 		t.Errorf("%v, %v", got, err)
 	}

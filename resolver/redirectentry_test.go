@@ -105,7 +105,7 @@ func TestRedirectEntry(t *testing.T) {
 }
 
 // A record that is not public, or that takes more than a redirect, has no entry.
-func TestNoLead(t *testing.T) {
+func TestNoRedirect(t *testing.T) {
 	usual := func() *stele.Record {
 		return &stele.Record{ID: newID(t, "ark", "ark:12345/x1"), State: stele.Active, Version: 1, Targets: []stele.Target{page("https://example.org/1")}}
 	}

@@ -87,7 +87,7 @@ func TestChainPrivate(t *testing.T) {
 		"b": {"https://example.org/c", true},
 		"c": {"https://example.org/c", false},
 	} {
-		res := r.resolve(Request{ID: r.id("https://purl.org/net/" + name), Who: somebody("user:ana")})
+		res := r.resolve(Request{ID: r.id("https://purl.org/net/" + name), Who: reader("user:ana")})
 		if res.URL != want.url || res.Private != want.private {
 			t.Errorf("%s: %s, private: %v", name, res.URL, res.Private)
 		}

@@ -94,7 +94,7 @@ func (r *registry) resolve(q Request) Resolution {
 func (r *registry) location(text string, who ...string) string {
 	r.t.Helper()
 	name, query, _ := strings.Cut(text, "?")
-	res, err := r.Resolve(r.t.Context(), Request{ID: r.id(name), Query: query, Who: somebody(who...)})
+	res, err := r.Resolve(r.t.Context(), Request{ID: r.id(name), Query: query, Who: reader(who...)})
 	switch {
 	case err != nil:
 		return stele.KindOf(err).String()
@@ -217,7 +217,7 @@ func TestHidden(t *testing.T) {
 	r.put(stele.Record{ID: r.id("ark:12345/x3"), State: stele.Reserved, Targets: []stele.Target{page("https://example.org/1")}})
 	r.put(stele.Record{ID: r.id("ark:12345/x2"), Readers: []string{"user:ada"}, Targets: []stele.Target{partial("https://example.org/1")}})
 	ask := func(name string) (Resolution, string) {
-		res, err := r.Resolve(t.Context(), Request{ID: r.id(name), Who: somebody("user:bob"), Trace: true})
+		res, err := r.Resolve(t.Context(), Request{ID: r.id(name), Who: reader("user:bob"), Trace: true})
 		if err == nil {
 			t.Fatalf("%s is found", name)
 		}

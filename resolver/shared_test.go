@@ -107,8 +107,8 @@ func TestLateUnknown(t *testing.T) {
 
 // TestLagging: of a copy that may be old nothing is kept.
 func TestLagging(t *testing.T) {
-	behind := true
-	r := newRegistry(t, Options{Now: clock, CacheBytes: 1 << 20, RedirectBytes: 1 << 20, Lagging: func() (time.Time, bool) { return noon, behind }})
+	lagging := true
+	r := newRegistry(t, Options{Now: clock, CacheBytes: 1 << 20, RedirectBytes: 1 << 20, Lagging: func() (time.Time, bool) { return noon, lagging }})
 	defer r.Close()
 	r.elsewhere(r.written("urn:example:1", 1, "https://example.org/1"))
 	for _, name := range []string{"urn:example:1", "urn:example:2"} {
@@ -117,7 +117,7 @@ func TestLagging(t *testing.T) {
 	if err := r.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	behind = false
+	lagging = false
 	r.elsewhere(r.written("urn:example:1", 2, "https://example.org/2"))
 	r.elsewhere(r.written("urn:example:2", 1, "https://example.org/2"))
 	for _, name := range []string{"urn:example:1", "urn:example:2"} {

@@ -10,7 +10,7 @@ import (
 
 // somebody returns a principal with these names, as records name their readers; none:
 // the public.
-func somebody(names ...string) (p auth.Principal) {
+func reader(names ...string) (p auth.Principal) {
 	for _, name := range names {
 		p.Name = "zoe"
 		if group, ok := strings.CutPrefix(name, "group:"); ok {
@@ -53,7 +53,7 @@ func TestRoles(t *testing.T) {
 		} {
 			var who auth.Principal
 			if tt.who != "" {
-				who = somebody(tt.who)
+				who = reader(tt.who)
 			}
 			var sees []string
 			for _, name := range []string{"ark:12345/x5reserved", "ark:12345/x5restricted", "ark:12345/y1", "ark:99999/z"} {

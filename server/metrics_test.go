@@ -69,10 +69,10 @@ func TestMetricsNeedToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	directory := auth.NewDirectory(store, time.Now)
-	keeper := registrar.New(store, schemes, registrar.Options{Now: time.Now, OnAccess: directory.Forget})
+	registrars := registrar.New(store, schemes, registrar.Options{Now: time.Now, OnAccess: directory.Forget})
 	local := auth.With(t.Context(), auth.Local())
 	for _, u := range []auth.User{{Name: "root", Admin: true}, {Name: "ann"}} {
-		if _, err := keeper.AddUser(local, u); err != nil {
+		if _, err := registrars.AddUser(local, u); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestMetricsNeedToken(t *testing.T) {
 			if tt.scope != "" {
 				request.Scopes = []auth.Scope{tt.scope}
 			}
-			if credential, _, err = keeper.CreateToken(local, request); err != nil {
+			if credential, _, err = registrars.CreateToken(local, request); err != nil {
 				t.Fatal(err)
 			}
 		}

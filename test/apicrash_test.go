@@ -27,8 +27,8 @@ func TestAPICrash(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	c := &apiCrash{
-		ledger:  &ledger{folder: filepath.Join(t.TempDir(), "data"), names: make(map[string]bool), puts: make(map[string]put)},
-		program: stele(t), answers: make(map[string]string), open: make(map[string]string),
+		acknowledged: &acknowledged{folder: filepath.Join(t.TempDir(), "data"), names: make(map[string]bool), puts: make(map[string]put)},
+		program:      stele(t), answers: make(map[string]string), open: make(map[string]string),
 	}
 	for round := range crashRounds(t) {
 		c.round(t, round, random)
@@ -45,7 +45,7 @@ func TestAPICrash(t *testing.T) {
 
 // apiCrash is what the server acknowledged, and what it did not.
 type apiCrash struct {
-	*ledger
+	*acknowledged
 	program string
 	token   string
 
@@ -341,7 +341,7 @@ func (c *apiCrash) askAgain(t *testing.T, s *apiServer) {
 // checkTold looks for all that the server acknowledged in this round, in the folder itself.
 func (c *apiCrash) checkTold(t *testing.T) {
 	t.Helper()
-	r := c.ledger.open(t)
+	r := c.acknowledged.open(t)
 	defer r.close(t)
 	for i, p := range c.told {
 		r.has(t, c.ids[i], p.version, p.url)
@@ -356,7 +356,7 @@ func (c *apiCrash) checkTold(t *testing.T) {
 // round.
 func (c *apiCrash) checkWhole(t *testing.T) {
 	t.Helper()
-	r := c.ledger.open(t)
+	r := c.acknowledged.open(t)
 	defer r.close(t)
 	c.verify(t, r)
 }
@@ -370,7 +370,7 @@ func (c *apiCrash) finish(t *testing.T) {
 	_ = s.cmd.Process.Kill() // the registry is checked in any state that this leaves
 	_ = s.cmd.Wait()
 	s.client.CloseIdleConnections()
-	r := c.ledger.open(t)
+	r := c.acknowledged.open(t)
 	defer r.close(t)
 	registered := make(map[string]bool)
 	for key, text := range c.answers {

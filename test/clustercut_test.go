@@ -126,7 +126,7 @@ func mintSome(l *clusterLoad, s *clusterServer, count int) clusterAnswer {
 		l.t.Fatalf("%s: %v", a.text, err)
 	}
 	for _, item := range made.Items {
-		l.ledger.give(l.t, item.ID)
+		l.acknowledged.give(l.t, item.ID)
 	}
 	return a
 }

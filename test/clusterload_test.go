@@ -29,20 +29,20 @@ type clusterLoad struct {
 	ended   sync.Once
 	clients sync.WaitGroup
 
-	mu      sync.Mutex
-	ledger  *ledger
-	known   []string                     // identifiers of records that may be changed
-	made    map[string]bool              // records under names that were made
-	history map[string]map[uint64]string // by identifier and version: where it points
-	acks    []time.Time
-	again   int // requests that were sent again
-	refused int // answers that asked to retry
+	mu           sync.Mutex
+	acknowledged *acknowledged
+	known        []string                     // identifiers of records that may be changed
+	made         map[string]bool              // records under names that were made
+	history      map[string]map[uint64]string // by identifier and version: where it points
+	acks         []time.Time
+	again        int // requests that were sent again
+	refused      int // answers that asked to retry
 }
 
 func newClusterLoad(t *testing.T, c *cluster) *clusterLoad {
 	t.Helper()
 	l := &clusterLoad{t: t, c: c, stopped: make(chan struct{}), made: make(map[string]bool), history: make(map[string]map[uint64]string),
-		ledger: &ledger{names: make(map[string]bool), puts: make(map[string]put)}}
+		acknowledged: &acknowledged{names: make(map[string]bool), puts: make(map[string]put)}}
 	for _, ns := range crashSpaces {
 		if a := l.ask(c.servers[0], "PUT", "namespaces/"+ns.Prefix, nil, string(document.AppendNamespace(nil, &ns))); a.status != 201 {
 			t.Fatalf("%+v", a)
@@ -80,7 +80,7 @@ func (l *clusterLoad) end() {
 // stop returns when each client has its last answer.
 func (l *clusterLoad) stop() {
 	l.end()
-	l.t.Logf("%d writes, %d names, %d requests that were sent again, %d answers to try again", len(l.acks), len(l.ledger.names), l.again, l.refused)
+	l.t.Logf("%d writes, %d names, %d requests that were sent again, %d answers to try again", len(l.acks), len(l.acknowledged.names), l.again, l.refused)
 }
 
 // event calls happen, and reports for how long no write was acknowledged.
@@ -283,7 +283,7 @@ func (l *clusterLoad) mint(at int, key, body string) {
 	}
 	for _, item := range made.Items {
 		l.mu.Lock()
-		l.ledger.give(l.t, append(item.Aliases, item.ID)...)
+		l.acknowledged.give(l.t, append(item.Aliases, item.ID)...)
 		l.mu.Unlock()
 		if item.Record != nil {
 			l.tell(item.ID, 1, item.Record.Targets[0].URL)
@@ -344,9 +344,9 @@ func (l *clusterLoad) verify() {
 			}
 		}
 	}
-	l.ledger.verify(l.t, r)
+	l.acknowledged.verify(l.t, r)
 	l.t.Logf("all %d versions of %d records are there", versions, len(l.history))
-	if len(l.history) < 200 || len(l.ledger.names) < 200 {
+	if len(l.history) < 200 || len(l.acknowledged.names) < 200 {
 		l.t.Error("clients did next to nothing")
 	}
 }

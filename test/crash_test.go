@@ -40,11 +40,11 @@ func TestCrash(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	var l *ledger
+	var l *acknowledged
 	for round := range crashRounds(t) {
 		if round%50 == 0 { // so that a long soak does not slow down
 			l.checkAll(t)
-			l = &ledger{folder: filepath.Join(t.TempDir(), "data"), names: make(map[string]bool), puts: make(map[string]put)}
+			l = &acknowledged{folder: filepath.Join(t.TempDir(), "data"), names: make(map[string]bool), puts: make(map[string]put)}
 		}
 		lines := runAndKill(t, l.folder, random)
 		l.check(t, lines)
@@ -103,8 +103,8 @@ type put struct {
 	url     string
 }
 
-// ledger is what processes acknowledged.
-type ledger struct {
+// acknowledged is what processes acknowledged.
+type acknowledged struct {
 	folder  string
 	names   map[string]bool // that were made
 	puts    map[string]put  // by identifier: the greatest version
@@ -112,7 +112,7 @@ type ledger struct {
 }
 
 // check looks for all that the lines acknowledge.
-func (l *ledger) check(t *testing.T, lines []string) {
+func (l *acknowledged) check(t *testing.T, lines []string) {
 	t.Helper()
 	r := l.open(t)
 	defer r.close(t)
@@ -148,7 +148,7 @@ func (l *ledger) check(t *testing.T, lines []string) {
 }
 
 // verify checks the store, and makes a few names more.
-func (l *ledger) verify(t *testing.T, r *registry) {
+func (l *acknowledged) verify(t *testing.T, r *registry) {
 	t.Helper()
 	report := func(problem *vocabulary.Message) { t.Errorf("after the crash: %s", problem) }
 	if err := r.store.Verify(r.ctx, report); err != nil {
@@ -177,7 +177,7 @@ func (l *ledger) verify(t *testing.T, r *registry) {
 }
 
 // checkAll looks once more for all that was ever acknowledged.
-func (l *ledger) checkAll(t *testing.T) {
+func (l *acknowledged) checkAll(t *testing.T) {
 	t.Helper()
 	if l == nil {
 		return
@@ -190,7 +190,7 @@ func (l *ledger) checkAll(t *testing.T) {
 }
 
 // give notes names that were made, and none of them may be there yet.
-func (l *ledger) give(t *testing.T, names ...string) {
+func (l *acknowledged) give(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		if l.names[name] {
@@ -200,7 +200,7 @@ func (l *ledger) give(t *testing.T, names ...string) {
 	}
 }
 
-func (l *ledger) open(t *testing.T) *registry {
+func (l *acknowledged) open(t *testing.T) *registry {
 	t.Helper()
 	r, err := openRegistry(context.WithoutCancel(t.Context()), l.folder)
 	if err != nil {

@@ -56,10 +56,10 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// doors are the ports of a name server.
-type doors struct{ tls, https int }
+// privatePorts are the ports of a name server.
+type privatePorts struct{ tls, https int }
 
-func (d doors) servers() []string {
+func (d privatePorts) servers() []string {
 	return []string{
 		"tls://127.0.0.1:" + strconv.Itoa(d.tls), "tls://127.0.0.1:" + strconv.Itoa(d.tls) + "#localhost",
 		"https://localhost:" + strconv.Itoa(d.https) + "/dns-query",
@@ -72,19 +72,19 @@ func TestPrivateDNS(t *testing.T) {
 	a := newArchive(t)
 	zones := a.export()
 	p := newPair(t)
-	at := doors{freePort(t), freePort(t)}
+	at := privatePorts{freePort(t), freePort(t)}
 	ours := a.serve("--https", "127.0.0.1:"+strconv.Itoa(at.https), "--tls-cert", p.cert, "--tls-key", p.key, "--dns-tls", "127.0.0.1:"+strconv.Itoa(at.tls))
 	want := askDig(t, ours, archiveQuestions)
 	t.Run("kdig", func(t *testing.T) { kdigPrivately(t, p, at, want) })
 	t.Run("dig", func(t *testing.T) { digPrivately(t, p, at, want) })
 	t.Run("Stele", func(t *testing.T) { resolvesPrivately(t, p, at) })
 	t.Run("unbound", func(t *testing.T) {
-		at := doors{freePort(t), freePort(t)}
+		at := privatePorts{freePort(t), freePort(t)}
 		privateUnbound(ours, p, at).start(t, zones...)
 		resolvesPrivately(t, p, at)
 	})
 	t.Run("BIND", func(t *testing.T) {
-		at := doors{freePort(t), freePort(t)}
+		at := privatePorts{freePort(t), freePort(t)}
 		privateBIND(p, at).start(t, zones...)
 		resolvesPrivately(t, p, at)
 	})
@@ -94,7 +94,7 @@ func TestPrivateDNS(t *testing.T) {
 var received = regexp.MustCompile(`;; Received (\d+) B`)
 
 // kdigPrivately asks with kdig, which checks the certificate, and pads.
-func kdigPrivately(t *testing.T, p *pair, at doors, want []reply) {
+func kdigPrivately(t *testing.T, p *pair, at privatePorts, want []reply) {
 	tls := []string{"@127.0.0.1", "-p", strconv.Itoa(at.tls), "+tls-ca=" + p.cert, "+tls-hostname=localhost", "+generic", "+timeout=10", "+padding"}
 	https := []string{"@127.0.0.1", "-p", strconv.Itoa(at.https), "+tls-ca=" + p.cert, "+tls-hostname=localhost", "+generic", "+timeout=10", "+padding"}
 	for _, args := range [][]string{tls, append(https, "+https=/dns-query"), append(slices.Clone(https), "+https=/dns-query", "+https-get")} {
@@ -119,7 +119,7 @@ func kdigPrivately(t *testing.T, p *pair, at doors, want []reply) {
 }
 
 // digPrivately asks with dig.
-func digPrivately(t *testing.T, p *pair, at doors, want []reply) {
+func digPrivately(t *testing.T, p *pair, at privatePorts, want []reply) {
 	usual := []string{"-r", "@127.0.0.1", "+unknownformat", "+nosplit", "+time=10", "+nostats", "+tls-ca=" + p.cert}
 	for _, args := range [][]string{
 		append(slices.Clone(usual), "-p", strconv.Itoa(at.tls), "+tls"),
@@ -132,7 +132,7 @@ func digPrivately(t *testing.T, p *pair, at doors, want []reply) {
 
 // resolvesPrivately finds everything by TLS and by HTTPS, with the program and with the
 // package, and nothing if the certificate is another server's.
-func resolvesPrivately(t *testing.T, p *pair, at doors) {
+func resolvesPrivately(t *testing.T, p *pair, at privatePorts) {
 	t.Helper()
 	schemes, err := all.New(all.Config{})
 	if err != nil {
@@ -163,14 +163,14 @@ func resolvesPrivately(t *testing.T, p *pair, at doors) {
 }
 
 // privateUnbound is a resolver that is asked by TLS and HTTPS.
-func privateUnbound(authority *nameServer, p *pair, at doors) stockServer {
+func privateUnbound(authority *nameServer, p *pair, at privatePorts) stockServer {
 	s := unboundFor(authority)
 	s.config = privately(s.config, p, at)
 	return s
 }
 
 // privately adds to a configuration of unbound that it is asked by TLS and HTTPS.
-func privately(config string, p *pair, at doors) string {
+func privately(config string, p *pair, at privatePorts) string {
 	return strings.Replace(config, "server:\n", `server:
   interface: 127.0.0.1@`+strconv.Itoa(at.tls)+`
   interface: 127.0.0.1@`+strconv.Itoa(at.https)+`
@@ -183,7 +183,7 @@ func privately(config string, p *pair, at doors) string {
 }
 
 // privateBIND is an authoritative server that is asked by TLS and HTTPS.
-func privateBIND(p *pair, at doors) stockServer {
+func privateBIND(p *pair, at privatePorts) stockServer {
 	s := bind
 	s.config = `tls own { cert-file "` + p.cert + `"; key-file "` + p.key + `"; };
 ` + strings.Replace(s.config, "listen-on-v6", `listen-on port `+strconv.Itoa(at.tls)+` tls own { 127.0.0.1; };

@@ -35,7 +35,7 @@ func TestDNSSECArchive(t *testing.T) {
 			s.serve()
 			provesArchive(t, provingClient(t, s, archiveRoot))
 			validatorsAgree(t, s)
-			p, at := newPair(t), doors{freePort(t), freePort(t)}
+			p, at := newPair(t), privatePorts{freePort(t), freePort(t)}
 			s.privateUnbound(p, at)
 			for _, server := range at.servers() {
 				provesArchive(t, trustingClient(t, p, server))
@@ -81,7 +81,7 @@ func validatorsAgree(t *testing.T, s *signedTree) {
 }
 
 // privateUnbound is a validating resolver that is asked by TLS and HTTPS.
-func (s *signedTree) privateUnbound(p *pair, at doors) {
+func (s *signedTree) privateUnbound(p *pair, at privatePorts) {
 	s.t.Helper()
 	u := s.unbound()
 	u.config = privately(u.config, p, at)
@@ -112,7 +112,7 @@ func trustingClient(t *testing.T, p *pair, at string) *client.DNS {
 // A client that trusts a resolver's AD bit gets the resolver's reason for a bogus answer.
 func TestTrustADBogus(t *testing.T) {
 	s := newSignedTree(t, nil)
-	p, at := newPair(t), doors{freePort(t), freePort(t)}
+	p, at := newPair(t), privatePorts{freePort(t), freePort(t)}
 	s.privateUnbound(p, at)
 	for _, tt := range []struct {
 		name string

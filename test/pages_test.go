@@ -46,7 +46,7 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	life, end := context.WithCancel(t.Context())
-	d := &desk{sh: shell{dir: dir, env: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}}, life: life}
+	d := &sandbox{sh: shell{dir: dir, env: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}}, life: life}
 	var err error
 	if d.demo, err = d.startDemo(life); err != nil {
 		t.Fatal(err)

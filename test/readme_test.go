@@ -47,7 +47,7 @@ func TestDocuments(t *testing.T) {
 			}
 			complaints := p.brokenLinks(root)
 			if len(p.fences) > 0 {
-				complaints = append(complaints, newDesk(t).check(t.Context(), p, *update)...)
+				complaints = append(complaints, newSandbox(t).check(t.Context(), p, *update)...)
 			}
 			for _, c := range complaints {
 				t.Error(c)
@@ -61,9 +61,9 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// desk runs the commands of a page as a reader does: in a copy of the repository, which
+// sandbox runs the commands of a page as a reader does: in a copy of the repository, which
 // all blocks of a page share, with stele in the path.
-type desk struct {
+type sandbox struct {
 	sh      shell
 	timeout time.Duration   // for one block
 	life    context.Context // of what blocks leave running
@@ -76,7 +76,7 @@ type desk struct {
 	literal bool
 }
 
-func newDesk(t *testing.T) *desk {
+func newSandbox(t *testing.T) *sandbox {
 	t.Helper()
 	dir, home := t.TempDir(), t.TempDir()
 	for name, d := range repositoryFiles(t) {
@@ -111,7 +111,7 @@ func newDesk(t *testing.T) *desk {
 	for i, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
 		env = append(env, name+"="+dirs[i])
 	}
-	d := &desk{sh: shell{dir: dir, env: env}, timeout: 2 * time.Minute, life: t.Context()}
+	d := &sandbox{sh: shell{dir: dir, env: env}, timeout: 2 * time.Minute, life: t.Context()}
 	t.Cleanup(func() {
 		if err := errors.Join(d.endDemo(), d.endDatabase()); err != nil {
 			t.Error(err)
@@ -139,7 +139,7 @@ var (
 
 // check tries all blocks of a page, in order. With update, it writes what was
 // printed into the page instead of complaining that it is not what is shown.
-func (d *desk) check(ctx context.Context, p *page, update bool) (complaints []string) {
+func (d *sandbox) check(ctx context.Context, p *page, update bool) (complaints []string) {
 	for _, i := range p.prose {
 		if indented.MatchString(p.lines[i]) && i > 0 && p.lines[i-1] == "" {
 			complaints = append(complaints, p.at(i, "a command in an indented block; use a fence, tagged console or sh"))
@@ -186,7 +186,7 @@ var recursive = regexp.MustCompile(`\b(make\s+(test|lint|bench|fuzz|soak|cover)|
 
 // console runs the commands of a console block and compares what they print. It
 // returns the block as it should be.
-func (d *desk) console(ctx context.Context, p *page, f fence) (body, complaints []string) {
+func (d *sandbox) console(ctx context.Context, p *page, f fence) (body, complaints []string) {
 	all, err := steps(f.body)
 	if err != nil {
 		return f.body, []string{p.at(f.first, "%v", err)}
@@ -228,8 +228,8 @@ func (d *desk) console(ctx context.Context, p *page, f fence) (body, complaints 
 // readerHome is where pages show the reader to sit.
 const readerHome = "/srv/ana"
 
-// athome writes the folder of the desk, which is another each time, as pages show it.
-func (d *desk) athome(lines []string) []string {
+// athome writes the folder of the sandbox, which is another each time, as pages show it.
+func (d *sandbox) athome(lines []string) []string {
 	for i, line := range lines {
 		lines[i] = strings.ReplaceAll(line, d.sh.dir, readerHome)
 	}
@@ -237,7 +237,7 @@ func (d *desk) athome(lines []string) []string {
 }
 
 // script checks a block tagged sh and runs what is stele's.
-func (d *desk) script(ctx context.Context, p *page, f fence) (complaints []string) {
+func (d *sandbox) script(ctx context.Context, p *page, f fence) (complaints []string) {
 	var commands []string
 	line := ""
 	for i, next := range f.body {
@@ -281,7 +281,7 @@ var (
 
 // judgeLine checks a line of a block tagged sh. It returns what of it is to be
 // run. An error says that the line is wrong, or that it can't be checked.
-func (d desk) judgeLine(ctx context.Context, line string) (run []string, err error) {
+func (d sandbox) judgeLine(ctx context.Context, line string) (run []string, err error) {
 	for command := range strings.SplitSeq(comment.ReplaceAllString(line, ""), "&&") {
 		command = strings.TrimSpace(command)
 		bare := command
@@ -316,7 +316,7 @@ func (d desk) judgeLine(ctx context.Context, line string) (run []string, err err
 	return run, nil
 }
 
-func (d desk) judgeFolder(name string) error {
+func (d sandbox) judgeFolder(name string) error {
 	info, err := os.Stat(filepath.Join(d.sh.dir, name))
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a folder", name)
@@ -327,7 +327,7 @@ func (d desk) judgeFolder(name string) error {
 var nothingToDo = regexp.MustCompile(`(?m)^make(\[\d+\])?: .*(Nothing to be done|is up to date)`)
 
 // judgeMake fails if make knows nothing to do for the targets among the words.
-func (d desk) judgeMake(ctx context.Context, words []string) error {
+func (d sandbox) judgeMake(ctx context.Context, words []string) error {
 	for _, target := range words {
 		if strings.HasPrefix(target, "-") || strings.Contains(target, "=") {
 			continue

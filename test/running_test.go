@@ -103,7 +103,7 @@ func TestMachine(t *testing.T) {
 				m.export("STELE_TOKEN", demo)
 			}
 			m.must(t, "cd / && rm -rf "+readerHome+" && cp -a /srv/clone "+readerHome)
-			d := &desk{sh: m.sh, timeout: 2 * time.Minute, life: t.Context(), literal: true}
+			d := &sandbox{sh: m.sh, timeout: 2 * time.Minute, life: t.Context(), literal: true}
 			for _, f := range p.fences {
 				d.sh = m.sh
 				var complaints []string

@@ -97,14 +97,14 @@ func (d *difference) targets(before, after []stele.Target) {
 	if slices.Equal(before, after) {
 		return
 	}
-	said, led, leads := len(*d), locations(before), locations(after)
+	said, locationsBefore, locationsAfter := len(*d), locations(before), locations(after)
 	for i := range after {
-		if !led[after[i].URL] {
+		if !locationsBefore[after[i].URL] {
 			d.say("now leads to %s", after[i].URL)
 		}
 	}
 	for i := range before {
-		if !leads[before[i].URL] {
+		if !locationsAfter[before[i].URL] {
 			d.say("no longer leads to %s", before[i].URL)
 		}
 	}

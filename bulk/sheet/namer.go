@@ -69,7 +69,7 @@ type Namer struct {
 	reader   *reader
 	journal  *journal
 	rejects  *bulk.Rejects
-	spaces   []*stele.Namespace // of the pool
+	pooled   []*stele.Namespace // of the pool
 	counts   Counts
 	created  int // records that this run registered
 	progress Progress
@@ -142,7 +142,7 @@ func (n *Namer) prepare(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		n.spaces = append(n.spaces, ns)
+		n.pooled = append(n.pooled, ns)
 	}
 	if n.reader, err = n.Sheet.read(n.Schemes); err != nil {
 		return err
@@ -215,7 +215,7 @@ func (n *Namer) take(ctx context.Context, row row) error {
 	}
 	id := entry.ID
 	if !written {
-		below, err := minting.Placeholder(n.Schemes, n.spaces[0], row.line)
+		below, err := minting.Placeholder(n.Schemes, n.pooled[0], row.line)
 		if err != nil {
 			return err
 		}

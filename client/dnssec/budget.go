@@ -29,8 +29,8 @@ type Budget struct {
 	questions atomic.Int64
 	rounds    atomic.Int64
 
-	// chain is held while keys are asked for: the second caller finds them in the cache.
-	chain sync.Mutex
+	// trustChain is held while keys are asked for: the second caller finds them in the cache.
+	trustChain sync.Mutex
 }
 
 // take adds n to spent unless the sum exceeds most, and reports whether it did.

@@ -22,7 +22,7 @@ var errSilence = stele.Messagef("ftp.timed-out", "nothing came for too long")
 // askHTTP sends one request. It returns an offer, or where to ask instead.
 func (f *Fetcher) askHTTP(ctx context.Context, u *url.URL, accept string, from int64, m *mark) (*offer, *url.URL, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	b := &patient{ctx: ctx, cancel: cancel, idle: f.o.Idle, timer: time.AfterFunc(f.o.Idle, func() { cancel(errSilence) })}
+	b := &idleBody{ctx: ctx, cancel: cancel, idle: f.o.Idle, timer: time.AfterFunc(f.o.Idle, func() { cancel(errSilence) })}
 	resp, err := f.send(ctx, u, accept, from, m)
 	b.timer.Stop()
 	if err != nil {
@@ -227,8 +227,8 @@ func statusError(status int) error {
 	return fail(kind, "fetch.server-refuses", "{reason} (status {status})", why, status)
 }
 
-// patient is a body that fails if it is idle for too long.
-type patient struct {
+// idleBody is a body that fails if it is idle for too long.
+type idleBody struct {
 	io.ReadCloser
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -237,7 +237,7 @@ type patient struct {
 }
 
 // Read reads. That an answer is shorter than it should be is an error of its own.
-func (p *patient) Read(b []byte) (int, error) {
+func (p *idleBody) Read(b []byte) (int, error) {
 	p.timer.Reset(p.idle)
 	n, err := p.ReadCloser.Read(b)
 	p.timer.Stop()
@@ -248,7 +248,7 @@ func (p *patient) Read(b []byte) (int, error) {
 }
 
 // Close ends the request, whether or not all was read.
-func (p *patient) Close() error {
+func (p *idleBody) Close() error {
 	p.timer.Stop()
 	p.cancel(context.Canceled)
 	if p.ReadCloser == nil {
@@ -258,7 +258,7 @@ func (p *patient) Close() error {
 }
 
 // reason says why the network failed, in words for the user.
-func (p *patient) reason(err error) error {
+func (p *idleBody) reason(err error) error {
 	switch {
 	case errors.Is(context.Cause(p.ctx), errSilence):
 		return errSilence

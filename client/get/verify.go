@@ -86,7 +86,7 @@ func unsigned(id stele.ID) error {
 // keys finds the keys: in the DNS, and where these are unauthenticated, at a resolver that
 // may speak for the namespace.
 func (g *getting) keys(ctx context.Context) (client.Keys, error) {
-	keys := client.Keys{By: client.ByNobody}
+	keys := client.Keys{By: client.NotAuthenticated}
 	var missing error
 	way := g.inDNS()
 	if way != nil {

@@ -138,7 +138,7 @@ func TestRedirects(t *testing.T) {
 // TestAuthorities: the client trusts only a server whose certificate a named authority has
 // signed.
 func TestAuthorities(t *testing.T) {
-	o := newOffice(t)
+	o := newTestServer(t)
 	server := httptest.NewUnstartedServer(o.handler)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()

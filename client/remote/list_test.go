@@ -12,8 +12,8 @@ import (
 // TestList lists as a store does: in order, from any text on, by state, by target, and
 // page by page.
 func TestList(t *testing.T) {
-	o := newOffice(t)
-	s := &script{keeper: o.registrar, t: t, ctx: o.root, schemes: o.schemes}
+	o := newTestServer(t)
+	s := &script{registry: o.registrar, t: t, ctx: o.root, schemes: o.schemes}
 	var names []string
 	for i := range 2500 {
 		names = append(names, fmt.Sprintf("ark:12345/x%04d", i))
@@ -80,7 +80,7 @@ func TestList(t *testing.T) {
 
 // TestNoRights: the error says which user lacks which right, as a registrar's does.
 func TestNoRights(t *testing.T) {
-	o := newOffice(t)
+	o := newTestServer(t)
 	for name, tt := range map[string]struct {
 		r    *Registry
 		kind stele.Kind
@@ -90,7 +90,7 @@ func TestNoRights(t *testing.T) {
 		"nobody": {o.open(""), stele.Unauthenticated, "say who you are"},
 		"forged": {o.open("stele_000000000000_" + strings.Repeat("A", 43)), stele.Unauthenticated, "the token is not known"},
 	} {
-		s := &script{keeper: tt.r, t: t, ctx: t.Context(), schemes: o.schemes}
+		s := &script{registry: tt.r, t: t, ctx: t.Context(), schemes: o.schemes}
 		_, err := s.Register(s.ctx, s.record(`{"id":"urn:x1:a","url":"https://example.org/"}`))
 		if stele.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)

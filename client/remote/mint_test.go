@@ -10,7 +10,7 @@ import (
 // TestMintRecords registers as many records as there may be, each under a name of its
 // own, and then says why there are no more.
 func TestMintRecords(t *testing.T) {
-	o := newOffice(t)
+	o := newTestServer(t)
 	key := stele.NamespaceKey{Scheme: "urn", Prefix: "urn:x1"}
 	ns := &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix, Quota: 300, Minter: stele.Minter{Kind: stele.MinterNOID, Template: ".zd"}}
 	if _, err := o.registrar.AddNamespace(o.root, ns); err != nil {
@@ -40,7 +40,7 @@ func TestMintRecords(t *testing.T) {
 
 // TestMintEnds: MintRecords stops when the context ends, and yields what was made until then.
 func TestMintEnds(t *testing.T) {
-	o := newOffice(t)
+	o := newTestServer(t)
 	key := stele.NamespaceKey{Scheme: "urn", Prefix: "urn:x1"}
 	ns := &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix, Minter: stele.Minter{Kind: stele.MinterNOID, Template: ".zd"}}
 	if _, err := o.registrar.AddNamespace(o.root, ns); err != nil {

@@ -76,8 +76,8 @@ func (r *Registry) ParentNamespace(ctx context.Context, key stele.NamespaceKey) 
 		tree.Add(ns)
 	}
 	if n := tree.Get(key); n != nil {
-		if chain := tree.Chain(n); len(chain) > 1 {
-			return chain[1], nil
+		if ancestors := tree.Ancestors(n); len(ancestors) > 1 {
+			return ancestors[1], nil
 		}
 	}
 	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "namespace.none-above", "no namespace is above {namespace}", key)

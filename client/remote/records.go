@@ -153,7 +153,7 @@ func (r *Registry) Update(ctx context.Context, name stele.ID, ifVersion uint64, 
 		case mayBeOwn(err) && r.written(ctx, next, before.Version+1) != nil:
 			return r.Get(ctx, name)
 		case ifVersion != 0:
-			return nil, r.overtaken(ctx, op, name, ifVersion, err)
+			return nil, r.versionConflict(ctx, op, name, ifVersion, err)
 		case attempt == maxAttempts:
 			return nil, refuse(op, name, stele.Conflict, "record.changed-by-others", "others changed it {times} times meanwhile; try again", attempt)
 		}
@@ -207,8 +207,8 @@ func outdated(op string, name stele.ID, has, supposed uint64) error {
 	return refuse(op, name, stele.Conflict, "record.version-differs-at-server", "it has version {version}, not {expected}; look at it again", has, supposed)
 }
 
-// overtaken returns the error of outdated after the server has refused a version.
-func (r *Registry) overtaken(ctx context.Context, op string, name stele.ID, supposed uint64, err error) error {
+// versionConflict returns the error of outdated after the server has refused a version.
+func (r *Registry) versionConflict(ctx context.Context, op string, name stele.ID, supposed uint64, err error) error {
 	if now, failed := r.Get(ctx, name); failed == nil && now.Version != supposed {
 		return outdated(op, name, now.Version, supposed)
 	}
@@ -264,7 +264,7 @@ func (r *Registry) revise(ctx context.Context, op string, name stele.ID, ifVersi
 	}
 	rec, err := r.record(ctx, q)
 	if isPrecondition(err) {
-		return nil, r.overtaken(ctx, op, name, ifVersion, err)
+		return nil, r.versionConflict(ctx, op, name, ifVersion, err)
 	}
 	if err != nil {
 		return nil, under(op, name, err)

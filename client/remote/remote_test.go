@@ -34,9 +34,9 @@ func schemes(t testing.TB) *stele.Schemes {
 	return list
 }
 
-// office is a registry in memory and the API over it. Its administrator is root, and
+// testServer is a registry in memory and the API over it. Its administrator is root, and
 // ann is owner of ark:12345.
-type office struct {
+type testServer struct {
 	t         testing.TB
 	schemes   *stele.Schemes
 	registrar *registrar.Registrar
@@ -45,9 +45,9 @@ type office struct {
 	token     string // of root
 }
 
-func newOffice(t testing.TB) *office {
+func newTestServer(t testing.TB) *testServer {
 	t.Helper()
-	o := &office{t: t, schemes: schemes(t), root: auth.With(t.Context(), auth.Principal{Name: "root", Admin: true})}
+	o := &testServer{t: t, schemes: schemes(t), root: auth.With(t.Context(), auth.Principal{Name: "root", Admin: true})}
 	store := mem.New(time.Now)
 	t.Cleanup(func() { store.Close() })
 	directory := auth.NewDirectory(store, time.Now)
@@ -74,7 +74,7 @@ func newOffice(t testing.TB) *office {
 }
 
 // credential makes a token.
-func (o *office) credential(user string) string {
+func (o *testServer) credential(user string) string {
 	o.t.Helper()
 	text, _, err := o.registrar.CreateToken(o.root, auth.TokenRequest{User: user, Label: "test", Expires: time.Now().Add(time.Hour)})
 	if err != nil {
@@ -83,9 +83,9 @@ func (o *office) credential(user string) string {
 	return text
 }
 
-// open returns a client of the office that sends the token. Requests pass through the
+// open returns a client of the testServer that sends the token. Requests pass through the
 // handlers given, if any.
-func (o *office) open(token string, through ...func(http.Handler) http.Handler) *Registry {
+func (o *testServer) open(token string, through ...func(http.Handler) http.Handler) *Registry {
 	o.t.Helper()
 	handler := o.handler
 	for _, wrap := range through {
@@ -106,9 +106,9 @@ func openRegistry(t testing.TB, schemes *stele.Schemes, url, token string) *Regi
 	return r
 }
 
-// keeper is what a registrar and a Registry have in common: all that people do with a
+// registry is what a registrar and a Registry have in common: all that people do with a
 // registry.
-type keeper interface {
+type registry interface {
 	Get(ctx context.Context, name stele.ID) (*stele.Record, error)
 	At(ctx context.Context, name stele.ID, t time.Time) (*stele.Record, error)
 	History(ctx context.Context, name stele.ID) iter.Seq2[*stele.Record, error]
@@ -139,12 +139,12 @@ type keeper interface {
 	RevokeToken(ctx context.Context, id string) (auth.Token, error)
 }
 
-var _ = []keeper{(*registrar.Registrar)(nil), (*Registry)(nil)}
+var _ = []registry{(*registrar.Registrar)(nil), (*Registry)(nil)}
 
 // script is a session that runs twice, with a registrar and with a Registry. It
 // writes down all results.
 type script struct {
-	keeper
+	registry
 	t       testing.TB
 	ctx     context.Context
 	schemes *stele.Schemes
@@ -216,9 +216,9 @@ func TestIsARegistrar(t *testing.T) {
 		"mint": playMint, "import": playImport, "users": playUsers,
 	} {
 		t.Run(name, func(t *testing.T) {
-			near, far := newOffice(t), newOffice(t)
-			here := &script{keeper: near.registrar, t: t, ctx: near.root, schemes: near.schemes}
-			there := &script{keeper: far.open(far.token), t: t, ctx: t.Context(), schemes: far.schemes}
+			near, far := newTestServer(t), newTestServer(t)
+			here := &script{registry: near.registrar, t: t, ctx: near.root, schemes: near.schemes}
+			there := &script{registry: far.open(far.token), t: t, ctx: t.Context(), schemes: far.schemes}
 			play(here)
 			play(there)
 			if diff := cmp.Diff(here.seen, there.seen); diff != "" {

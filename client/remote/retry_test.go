@@ -99,16 +99,16 @@ func TestLostAnswers(t *testing.T) {
 		}, "1"},
 	} {
 		t.Run(tt.method+" "+tt.path, func(t *testing.T) {
-			o := newOffice(t)
+			o := newTestServer(t)
 			l := &lossy{method: tt.method, path: tt.path}
-			s := &script{keeper: o.registrar, t: t, ctx: o.root, schemes: o.schemes}
+			s := &script{registry: o.registrar, t: t, ctx: o.root, schemes: o.schemes}
 			if _, err := s.Register(s.ctx, s.record(`{"id":"ark:12345/x1","url":"https://example.org/1"}`)); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := s.AddNamespace(s.ctx, &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix, Minter: stele.Minter{Kind: stele.MinterNOID, Template: ".zd"}}); err != nil {
 				t.Fatal(err)
 			}
-			s.keeper, s.ctx = o.open(o.token, l.wrap), t.Context()
+			s.registry, s.ctx = o.open(o.token, l.wrap), t.Context()
 			got, err := tt.do(s)
 			if err != nil || got != tt.want {
 				t.Errorf("%q, %v; want %q", got, err, tt.want)
@@ -156,13 +156,13 @@ func TestNotSentAgain(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.path, func(t *testing.T) {
-			o := newOffice(t)
+			o := newTestServer(t)
 			l := &lossy{method: tt.method, path: tt.path}
-			s := &script{keeper: o.registrar, t: t, ctx: o.root, schemes: o.schemes}
+			s := &script{registry: o.registrar, t: t, ctx: o.root, schemes: o.schemes}
 			if _, err := s.Register(s.ctx, s.record(`{"id":"ark:12345/x1","url":"https://example.org/1"}`)); err != nil {
 				t.Fatal(err)
 			}
-			s.keeper, s.ctx = o.open(o.token, l.wrap), t.Context()
+			s.registry, s.ctx = o.open(o.token, l.wrap), t.Context()
 			if err := tt.do(s); stele.KindOf(err) != stele.Unavailable {
 				t.Errorf("error %v", err)
 			}
@@ -212,7 +212,7 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(tt.times, tt.status, tt.after), func(t *testing.T) {
 			t.Parallel()
-			o := newOffice(t)
+			o := newTestServer(t)
 			wrap, asked := busyServer(tt.times, tt.status, tt.after)
 			r := o.open(o.token, wrap)
 			r.o.Patience = 2500 * time.Millisecond
@@ -232,7 +232,7 @@ func TestRetryAfter(t *testing.T) {
 
 // TestServerIsDown wants an error that says so, of a kind that says to try again.
 func TestServerIsDown(t *testing.T) {
-	o := newOffice(t)
+	o := newTestServer(t)
 	server := httptest.NewServer(o.handler)
 	r := openRegistry(t, o.schemes, server.URL, o.token)
 	r.o.Patience = -1
@@ -252,9 +252,9 @@ func TestServerIsDown(t *testing.T) {
 // in the end.
 func TestUpdatesMeet(t *testing.T) {
 	const writers, changes = 8, 5
-	o := newOffice(t)
+	o := newTestServer(t)
 	r := o.open(o.token)
-	s := &script{keeper: r, t: t, ctx: t.Context(), schemes: o.schemes}
+	s := &script{registry: r, t: t, ctx: t.Context(), schemes: o.schemes}
 	if _, err := s.Register(s.ctx, s.record(`{"id":"ark:12345/x1","url":"https://example.org/1"}`)); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 // TestVersion: each request names the latest state that earlier answers named, in their
 // headers or in their trailers.
 func TestVersion(t *testing.T) {
-	o := newOffice(t)
+	o := newTestServer(t)
 	var sent []string
 	versions := []string{"7", "", "5", "nonsense", "12"}
 	r := o.open(o.token, func(next http.Handler) http.Handler {
@@ -46,7 +46,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-func mustID(t *testing.T, o *office, text string) stele.ID {
+func mustID(t *testing.T, o *testServer, text string) stele.ID {
 	t.Helper()
 	id, err := o.schemes.Parse(text)
 	if err != nil {

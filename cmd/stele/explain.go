@@ -62,7 +62,7 @@ It exits with 1 if a text is not an identifier.`,
 				return asked
 			}
 			tree := sync.OnceValue(func() *namespaces.Tree { return p.registered(cmd, schemes, server) })
-			x.ancestors = func(id stele.ID) []*stele.Namespace { return tree().ChainOf(id) }
+			x.ancestors = func(id stele.ID) []*stele.Namespace { return tree().AncestorsOf(id) }
 			return x.explain(args)
 		},
 	}

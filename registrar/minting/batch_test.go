@@ -24,7 +24,7 @@ import (
 // ids lets cmp look into identifiers.
 var ids = cmp.AllowUnexported(stele.ID{})
 
-func once(key, body string) *minting.IdempotencyKey {
+func idempotencyKey(key, body string) *minting.IdempotencyKey {
 	return &minting.IdempotencyKey{Key: key, Digest: sha256.Sum256([]byte(body))}
 }
 
@@ -36,20 +36,20 @@ func TestMintBatch(t *testing.T) {
 	rec := f.record("", "https://example.org/1")
 
 	for _, tt := range []struct {
-		name   string
-		once   *minting.IdempotencyKey
-		n      int
-		record *stele.Record
+		name           string
+		idempotencyKey *minting.IdempotencyKey
+		n              int
+		record         *stele.Record
 	}{
-		{"a name", once("a", "1"), 1, nil},
-		{"names", once("b", "2"), 1000, nil},
-		{"a record", once("c", "3"), 1, rec},
-		{"records", once("d", "4"), 100, rec},
-		{"the key of somebody else's", once(strings.Repeat("k", 255), "5"), 2, rec},
+		{"a name", idempotencyKey("a", "1"), 1, nil},
+		{"names", idempotencyKey("b", "2"), 1000, nil},
+		{"a record", idempotencyKey("c", "3"), 1, rec},
+		{"records", idempotencyKey("d", "4"), 100, rec},
+		{"the key of somebody else's", idempotencyKey(strings.Repeat("k", 255), "5"), 2, rec},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			before := must(f.store.LastChange(ann))(t)
-			made := must(f.MintBatch(ann, tt.once, pool, tt.n, tt.record))(t)
+			made := must(f.MintBatch(ann, tt.idempotencyKey, pool, tt.n, tt.record))(t)
 			after := must(f.store.LastChange(ann))(t)
 			if made.Replayed || len(made.Labels) != tt.n || tt.record != nil && (len(made.Records) != tt.n || after != before+uint64(tt.n)) {
 				t.Fatalf("%d names, %d records, %d changes, replayed: %t", len(made.Labels), len(made.Records), after-before, made.Replayed)
@@ -64,16 +64,16 @@ func TestMintBatch(t *testing.T) {
 				must(f.Withdraw(ann, made.Records[0].ID, 0, "it is gone", stele.ID{}))(t)
 			}
 			f.start()
-			again := must(f.MintBatch(ann, tt.once, pool, tt.n, tt.record))(t)
+			again := must(f.MintBatch(ann, tt.idempotencyKey, pool, tt.n, tt.record))(t)
 			if made.Replayed = true; !cmp.Equal(again, made, ids) {
 				t.Errorf("answered was %+v, and then %+v", made, again)
 			}
-			_, err := f.MintBatch(ann, once(tt.once.Key, "other"), pool, tt.n, tt.record)
+			_, err := f.MintBatch(ann, idempotencyKey(tt.idempotencyKey.Key, "other"), pool, tt.n, tt.record)
 			want(t, err, stele.Conflict, "new key")
 			if !errors.Is(err, minting.ErrKeyReused) {
 				t.Errorf("%v is not minting.ErrKeyReused", err)
 			}
-			other := must(f.MintBatch(f.admin, tt.once, pool, tt.n, tt.record))(t)
+			other := must(f.MintBatch(f.admin, tt.idempotencyKey, pool, tt.n, tt.record))(t)
 			if other.Replayed || other.Labels[0].ID == made.Labels[0].ID {
 				t.Error("somebody else got the same answer")
 			}
@@ -94,42 +94,42 @@ func TestMintBatchRefuses(t *testing.T) {
 	large := f.record("", "https://example.org/1")
 	large.Metadata = map[string]string{"what": strings.Repeat("x", 60<<10)}
 	for _, tt := range []struct {
-		who    context.Context
-		once   *minting.IdempotencyKey
-		n      int
-		record *stele.Record
-		kind   stele.Kind
-		words  string
+		who            context.Context
+		idempotencyKey *minting.IdempotencyKey
+		n              int
+		record         *stele.Record
+		kind           stele.Kind
+		words          string
 	}{
-		{context.Background(), once("k", ""), 1, nil, stele.Unauthenticated, "who you are"},
-		{as("bob"), once("k", ""), 1, nil, stele.Forbidden, "bob"},
-		{as("ann"), once("", ""), 1, nil, stele.Invalid, "key"},
-		{as("ann"), once("a b", ""), 1, nil, stele.Invalid, "key"},
-		{as("ann"), once("a\x00b", ""), 1, nil, stele.Invalid, "key"},
-		{as("ann"), once("é", ""), 1, nil, stele.Invalid, "key"},
-		{as("ann"), once(strings.Repeat("k", 256), ""), 1, nil, stele.Invalid, "key"},
-		{as("ann"), once("k", ""), 0, nil, stele.Invalid, "1 to 1000"},
+		{context.Background(), idempotencyKey("k", ""), 1, nil, stele.Unauthenticated, "who you are"},
+		{as("bob"), idempotencyKey("k", ""), 1, nil, stele.Forbidden, "bob"},
+		{as("ann"), idempotencyKey("", ""), 1, nil, stele.Invalid, "key"},
+		{as("ann"), idempotencyKey("a b", ""), 1, nil, stele.Invalid, "key"},
+		{as("ann"), idempotencyKey("a\x00b", ""), 1, nil, stele.Invalid, "key"},
+		{as("ann"), idempotencyKey("é", ""), 1, nil, stele.Invalid, "key"},
+		{as("ann"), idempotencyKey(strings.Repeat("k", 256), ""), 1, nil, stele.Invalid, "key"},
+		{as("ann"), idempotencyKey("k", ""), 0, nil, stele.Invalid, "1 to 1000"},
 		{as("ann"), nil, -1, nil, stele.Invalid, "1 to 1000"},
 		{as("ann"), nil, 1001, nil, stele.Invalid, "1 to 1000"},
 		{as("ann"), nil, 1, f.record("ark:12345/x5b", "https://example.org/1"), stele.Invalid, "leave the identifier out"},
 		{as("ann"), nil, 2, aliased, stele.Invalid, "can't all have the alias"},
 		{as("ann"), nil, 1, f.record("", "https://example.com/"), stele.Invalid, "targets[0].url"},
-		{as("ann"), once("k", ""), 5, f.record("", "https://example.com/"), stele.Invalid, "targets[0].url"},
+		{as("ann"), idempotencyKey("k", ""), 5, f.record("", "https://example.com/"), stele.Invalid, "targets[0].url"},
 		{as("ann"), nil, 1000, large, stele.Invalid, "fewer"},
-		{as("ann"), once("k", ""), 11, good, stele.Exhausted, ""},
+		{as("ann"), idempotencyKey("k", ""), 11, good, stele.Exhausted, ""},
 	} {
-		_, err := f.MintBatch(tt.who, tt.once, pool, tt.n, tt.record)
+		_, err := f.MintBatch(tt.who, tt.idempotencyKey, pool, tt.n, tt.record)
 		want(t, err, tt.kind, tt.words)
 	}
 	// None of the refused requests is remembered.
-	if made := must(f.MintBatch(as("ann"), once("k", ""), pool, 5, good))(t); made.Replayed || len(made.Records) != 5 {
+	if made := must(f.MintBatch(as("ann"), idempotencyKey("k", ""), pool, 5, good))(t); made.Replayed || len(made.Records) != 5 {
 		t.Errorf("got %+v", made)
 	}
-	made := must(f.MintBatch(as("ann"), once("l", ""), pool, 1, aliased))(t)
+	made := must(f.MintBatch(as("ann"), idempotencyKey("l", ""), pool, 1, aliased))(t)
 	if got := must(f.Get(f.admin, aliased.Aliases[0]))(t); got.ID != made.Records[0].ID {
 		t.Errorf("the alias leads to %s", got.ID)
 	}
-	_, err := f.MintBatch(as("ann"), once("m", ""), pool, 1, aliased)
+	_, err := f.MintBatch(as("ann"), idempotencyKey("m", ""), pool, 1, aliased)
 	want(t, err, stele.Conflict, "ark:12345/a")
 	if errors.Is(err, minting.ErrKeyReused) {
 		t.Errorf("got %v", err)
@@ -152,7 +152,7 @@ func TestMintBatchAtOnce(t *testing.T) {
 		for i := range made {
 			wg.Go(func() {
 				var err error
-				if made[i], err = processes[i%2].MintBatch(f.admin, once("k", "b"), []stele.NamespaceKey{key}, 3, record); err != nil {
+				if made[i], err = processes[i%2].MintBatch(f.admin, idempotencyKey("k", "b"), []stele.NamespaceKey{key}, 3, record); err != nil {
 					t.Error(err)
 				}
 			})
@@ -185,14 +185,14 @@ func TestMintBatchWaits(t *testing.T) {
 		pool := []stele.NamespaceKey{f.space("example.org/a", minter(rep("a.example.org", "1s")))}
 		var wg sync.WaitGroup
 		var made minting.Batch
-		wg.Go(func() { made = must(f.MintBatch(f.admin, once("k", "b"), pool, 10, nil))(t) })
+		wg.Go(func() { made = must(f.MintBatch(f.admin, idempotencyKey("k", "b"), pool, 10, nil))(t) })
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(f.admin, time.Second)
 		defer cancel()
-		_, err := f.MintBatch(ctx, once("k", "b"), pool, 10, nil)
+		_, err := f.MintBatch(ctx, idempotencyKey("k", "b"), pool, 10, nil)
 		want(t, err, stele.Unavailable)
 		wg.Wait()
-		again := must(f.MintBatch(f.admin, once("k", "b"), pool, 10, nil))(t)
+		again := must(f.MintBatch(f.admin, idempotencyKey("k", "b"), pool, 10, nil))(t)
 		if !slices.Equal(texts(again.Labels), texts(made.Labels)) {
 			t.Errorf("got %v, and then %v", made.Labels, again.Labels)
 		}
@@ -216,7 +216,7 @@ func TestMintBatchTaken(t *testing.T) {
 		}
 		return true, nil
 	}}, f.schemes, f.options)
-	made := must(f.MintBatch(f.admin, once("k", ""), []stele.NamespaceKey{key}, 3, f.record("", "https://example.org/1")))(t)
+	made := must(f.MintBatch(f.admin, idempotencyKey("k", ""), []stele.NamespaceKey{key}, 3, f.record("", "https://example.org/1")))(t)
 	if got := strings.Join(texts(made.Labels), " "); got != "ark:12345/x500 ark:12345/x502 ark:12345/x503" || !taken {
 		t.Errorf("got %s", got)
 	}
@@ -233,10 +233,10 @@ func TestMintBatchAllOrNothing(t *testing.T) {
 	key := f.space("ark:12345/x5", minter(noid(".sd")))
 	pool := []stele.NamespaceKey{key}
 	for _, n := range []int{11, 1000} {
-		_, err := f.MintBatch(f.admin, once("k", ""), pool, n, nil)
+		_, err := f.MintBatch(f.admin, idempotencyKey("k", ""), pool, n, nil)
 		want(t, err, stele.Exhausted, "has 10 left")
 	}
-	if made := must(f.MintBatch(f.admin, once("k", ""), pool, 7, nil))(t); len(made.Labels) != 7 {
+	if made := must(f.MintBatch(f.admin, idempotencyKey("k", ""), pool, 7, nil))(t); len(made.Labels) != 7 {
 		t.Errorf("got %v", made.Labels)
 	}
 	_, err := f.MintBatch(f.admin, nil, pool, 4, f.record("", "https://example.org/1"))
@@ -251,23 +251,23 @@ func TestExpireKeys(t *testing.T) {
 		f := newFixture(t)
 		pool := []stele.NamespaceKey{f.space("urn:uuid", owner("ann"), minter(stele.Minter{Kind: stele.MinterUUID}))}
 		for i := range 1300 {
-			must(f.MintBatch(as("ann"), once(fmt.Sprint("old", i), ""), pool, 1, nil))(t)
+			must(f.MintBatch(as("ann"), idempotencyKey(fmt.Sprint("old", i), ""), pool, 1, nil))(t)
 		}
 		time.Sleep(24 * time.Hour)
-		made := must(f.MintBatch(as("ann"), once("new", ""), pool, 1, nil))(t)
+		made := must(f.MintBatch(as("ann"), idempotencyKey("new", ""), pool, 1, nil))(t)
 		before := time.Now().Add(-time.Hour)
 		for _, n := range []int{700, 600, 0} {
 			if got := must(f.ExpireIdempotencyKeys(t.Context(), before, 700))(t); got != n {
 				t.Errorf("%d expired, want %d", got, n)
 			}
 		}
-		if again := must(f.MintBatch(as("ann"), once("new", ""), pool, 1, nil))(t); again.Labels[0].ID != made.Labels[0].ID {
+		if again := must(f.MintBatch(as("ann"), idempotencyKey("new", ""), pool, 1, nil))(t); again.Labels[0].ID != made.Labels[0].ID {
 			t.Error("it was not old enough to expire")
 		}
-		if again := must(f.MintBatch(as("ann"), once("old7", ""), pool, 1, nil))(t); again.Replayed {
+		if again := must(f.MintBatch(as("ann"), idempotencyKey("old7", ""), pool, 1, nil))(t); again.Replayed {
 			t.Error("it did not expire")
 		}
-		_, err := f.MintBatch(as("ann"), once("one more", ""), pool, 1, nil)
+		_, err := f.MintBatch(as("ann"), idempotencyKey("one more", ""), pool, 1, nil)
 		want(t, err, stele.Invalid) // a space is not a visible character
 	})
 }
@@ -343,7 +343,7 @@ func (f *fixture) askAgain(t *testing.T, l *answers, keys []stele.NamespaceKey, 
 	if i%2 == 0 {
 		record = f.record("", "https://example.org/"+key)
 	}
-	made, err := f.MintBatch(f.admin, once(key, key), keys[i%3:i%3+1], 1+i%5, record)
+	made, err := f.MintBatch(f.admin, idempotencyKey(key, key), keys[i%3:i%3+1], 1+i%5, record)
 	if err != nil {
 		if k := stele.KindOf(err); k != stele.Unavailable {
 			t.Errorf("%s: %v", key, err)

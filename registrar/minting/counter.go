@@ -30,13 +30,13 @@ type counter struct {
 	pending TemplateStates
 }
 
-func newCounter(ms *Minters, chain []*stele.Namespace) (*counter, error) {
-	ns := chain[0]
+func newCounter(ms *Minters, ancestors []*stele.Namespace) (*counter, error) {
+	ns := ancestors[0]
 	names, err := templateOf(ms.schemes, ns)
 	if err != nil {
 		return nil, err
 	}
-	return &counter{store: ms.store, schemes: ms.schemes, ns: ns, above: chain[1:], template: names, size: ms.o.BlockSize}, nil
+	return &counter{store: ms.store, schemes: ms.schemes, ns: ns, above: ancestors[1:], template: names, size: ms.o.BlockSize}, nil
 }
 
 func (c *counter) burst() int { return c.size }

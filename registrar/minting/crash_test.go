@@ -14,14 +14,14 @@ import (
 	"github.com/stele-id/stele/store/storetest"
 )
 
-// ledger has every name that ever left.
-type ledger struct {
+// issuedNames has every name that ever left.
+type issuedNames struct {
 	mu    sync.Mutex
 	given map[stele.ID]string
 	twice []string
 }
 
-func (l *ledger) add(who string, names ...stele.ID) {
+func (l *issuedNames) add(who string, names ...stele.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, name := range names {
@@ -48,7 +48,7 @@ func TestNothingIsGivenTwice(t *testing.T) {
 			f.space("urn:example", minter(noid(".zd"))),
 			f.space("urn:uuid", minter(stele.Minter{Kind: stele.MinterUUID})),
 		}
-		var given, kept ledger
+		var given, kept issuedNames
 		given.given, kept.given = make(map[stele.ID]string), make(map[stele.ID]string)
 		for round := range 150 {
 			f.Registrar = registrar.New(&storetest.Faulty{Store: f.store, Fault: storetest.Dying(1 + rand.Int64N(60))}, f.schemes, f.options)
@@ -87,7 +87,7 @@ func TestNothingIsGivenTwice(t *testing.T) {
 }
 
 // mintUntilDead makes names until the process is dead, or enough.
-func (f *fixture) mintUntilDead(t *testing.T, key stele.NamespaceKey, who string, register bool, given, kept *ledger) {
+func (f *fixture) mintUntilDead(t *testing.T, key stele.NamespaceKey, who string, register bool, given, kept *issuedNames) {
 	r, failures := f.Registrar, 0
 	for range 40 {
 		if failures > 3 {
@@ -144,7 +144,7 @@ func TestTwoProcesses(t *testing.T) {
 			f.space("102.100.272/", minter(stele.Minter{Kind: stele.MinterPILIN})),
 			f.space("ark:12345/x5", minter(noid(".zeedk"))),
 		}
-		given := ledger{given: make(map[stele.ID]string)}
+		given := issuedNames{given: make(map[stele.ID]string)}
 		var wg sync.WaitGroup
 		for p := range 2 {
 			r := registrar.New(f.store, f.schemes, f.options)

@@ -174,7 +174,7 @@ func TestMintMany(t *testing.T) {
 		f.space("example.org/a", minter(rep("a.example.org", "100us"))),
 		f.space("ark:12345/x5", minter(noid(".reedeedk"))),
 	}
-	given := ledger{given: make(map[stele.ID]string)}
+	given := issuedNames{given: make(map[stele.ID]string)}
 	var wg sync.WaitGroup
 	for i := range 16 {
 		wg.Go(func() {
@@ -204,7 +204,7 @@ func TestMintMany(t *testing.T) {
 func TestSettingsChangeUnderCallers(t *testing.T) {
 	f := newFixture(t)
 	key := f.space("example.org/a", minter(rep("a.example.org", "1us")))
-	given := ledger{given: make(map[stele.ID]string)}
+	given := issuedNames{given: make(map[stele.ID]string)}
 	stop, progress := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range 4 {

@@ -92,7 +92,7 @@ func (m *minter) open(ctx context.Context, v View) (source, error) {
 	}
 	w := m.work.Load()
 	if w == nil || w.settings != ns.Minter {
-		made, err := m.newSource(v.Chain(ns), w)
+		made, err := m.newSource(v.Ancestors(ns), w)
 		if err != nil {
 			return nil, err
 		}
@@ -107,8 +107,8 @@ func (m *minter) open(ctx context.Context, v View) (source, error) {
 
 // newSource makes a source by the settings of the first of a namespace and its ancestors. It
 // takes the place of an earlier one.
-func (m *minter) newSource(chain []*stele.Namespace, earlier *work) (source, error) {
-	ns := chain[0]
+func (m *minter) newSource(ancestors []*stele.Namespace, earlier *work) (source, error) {
+	ns := ancestors[0]
 	var before source
 	if earlier != nil {
 		before = earlier.source
@@ -118,7 +118,7 @@ func (m *minter) newSource(chain []*stele.Namespace, earlier *work) (source, err
 		e, _ := before.(*dates)
 		return newDates(m.Minters, ns, e)
 	case stele.MinterNOID:
-		return newCounter(m.Minters, chain)
+		return newCounter(m.Minters, ancestors)
 	case stele.MinterUUID:
 		e, _ := before.(*uuids)
 		return newUUIDs(m.Minters, ns, e)

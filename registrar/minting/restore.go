@@ -113,7 +113,7 @@ func (ms *Minters) changeTemplates(ctx context.Context, op string, key stele.Nam
 // may have been issued since. Dates continue from now, or from where the backup had them if
 // that is later. Templates, also those of which the backup knows no name, are shut until an
 // administrator skips their counters ahead; see [Minters.Skip].
-func Restored(op string, now mint.Date, backup iter.Seq2[stele.MinterState, error], spaces iter.Seq2[*stele.Namespace, error]) ([]stele.MinterState, error) {
+func Restored(op string, now mint.Date, backup iter.Seq2[stele.MinterState, error], all iter.Seq2[*stele.Namespace, error]) ([]stele.MinterState, error) {
 	states := make(map[string][2][]byte) // before and after, by name
 	for m, err := range backup {
 		if err != nil {
@@ -128,7 +128,7 @@ func Restored(op string, now mint.Date, backup iter.Seq2[stele.MinterState, erro
 		}
 		states[m.Name] = [2][]byte{m.After, state.restored(now)}
 	}
-	if err := shutUnused(op, spaces, states); err != nil {
+	if err := shutUnused(op, all, states); err != nil {
 		return nil, err
 	}
 	var changed []stele.MinterState
@@ -141,8 +141,8 @@ func Restored(op string, now mint.Date, backup iter.Seq2[stele.MinterState, erro
 }
 
 // shutUnused shuts the templates of which the backup knows no name.
-func shutUnused(op string, spaces iter.Seq2[*stele.Namespace, error], states map[string][2][]byte) error {
-	for ns, err := range spaces {
+func shutUnused(op string, all iter.Seq2[*stele.Namespace, error], states map[string][2][]byte) error {
+	for ns, err := range all {
 		if err != nil {
 			return stele.AsError(op, err)
 		}

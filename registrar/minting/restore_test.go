@@ -25,7 +25,7 @@ func TestRestore(t *testing.T) {
 		if err := f.store.Backup(f.admin, backup); err != nil {
 			t.Fatal(err)
 		}
-		given := ledger{given: make(map[stele.ID]string)}
+		given := issuedNames{given: make(map[stele.ID]string)}
 		take := func() {
 			t.Helper()
 			for _, key := range []stele.NamespaceKey{dated, pilin, used, unused} {

@@ -38,7 +38,7 @@ func TestSeveralMint(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t, func(o *registrar.Options) { o.BlockSize = 7 })
 				key := f.space(c.prefix, minter(c.minter))
-				given := ledger{given: make(map[stele.ID]string)}
+				given := issuedNames{given: make(map[stele.ID]string)}
 				var wg sync.WaitGroup
 				for p := range 3 {
 					r := f.another()
@@ -84,7 +84,7 @@ func (f *fixture) mintSomehow(t *testing.T, r *registrar.Registrar, key stele.Na
 		}
 		return rec.Names()
 	case 1:
-		made, err := r.MintBatch(f.admin, once(fmt.Sprintf("%p-%d-%d", r, i, rand.Int64()), ""), []stele.NamespaceKey{key}, 1, f.record("", "https://example.org/1"))
+		made, err := r.MintBatch(f.admin, idempotencyKey(fmt.Sprintf("%p-%d-%d", r, i, rand.Int64()), ""), []stele.NamespaceKey{key}, 1, f.record("", "https://example.org/1"))
 		if err != nil {
 			t.Error(err)
 			return []stele.ID{{}}
@@ -116,7 +116,7 @@ func TestOneKeyManyServers(t *testing.T) {
 		for range 2 {
 			for _, r := range servers {
 				wg.Go(func() {
-					made, err := r.MintBatch(f.admin, once(fmt.Sprint("k", round), ""), []stele.NamespaceKey{key}, 3, record)
+					made, err := r.MintBatch(f.admin, idempotencyKey(fmt.Sprint("k", round), ""), []stele.NamespaceKey{key}, 3, record)
 					if err != nil {
 						t.Error(err)
 						return
@@ -151,7 +151,7 @@ func TestKeyAfterFailure(t *testing.T) {
 			return made, storetest.Unavailable("the connection is lost")
 		}}, f.schemes, f.options)
 		ask := func(r *registrar.Registrar) (minting.Batch, error) {
-			return r.MintBatch(f.admin, once("k", ""), []stele.NamespaceKey{key}, 2, f.record("", "https://example.org/1"))
+			return r.MintBatch(f.admin, idempotencyKey("k", ""), []stele.NamespaceKey{key}, 2, f.record("", "https://example.org/1"))
 		}
 		_, err := ask(failing)
 		want(t, err, stele.Unavailable)
@@ -172,7 +172,7 @@ func TestTemplateChangesElsewhere(t *testing.T) {
 	f := newFixture(t, func(o *registrar.Options) { o.BlockSize = 5 })
 	key := f.space("urn:example", minter(noid(".zd")))
 	late := f.another()
-	given := ledger{given: make(map[stele.ID]string)}
+	given := issuedNames{given: make(map[stele.ID]string)}
 	mintBy := func(who string, r *registrar.Registrar, n int) {
 		t.Helper()
 		for range n {
@@ -199,7 +199,7 @@ func TestNamespaceBelowElsewhere(t *testing.T) {
 	f := newFixture(t, func(o *registrar.Options) { o.BlockSize = 5 })
 	above := f.space("ark:12345", minter(noid("x.zd")))
 	late := f.another()
-	given := ledger{given: make(map[stele.ID]string)}
+	given := issuedNames{given: make(map[stele.ID]string)}
 	give := func(who string, r *registrar.Registrar, key stele.NamespaceKey, n int) {
 		t.Helper()
 		for _, l := range must(r.Mint(f.admin, key, n))(t) {
@@ -290,7 +290,7 @@ func TestSealedStore(t *testing.T) {
 		want(t, err, stele.Conflict, "it has moved")
 		_, err = f.MintAndRegister(f.admin, f.record("", "https://example.org/1"), key)
 		want(t, err, stele.Conflict, "it has moved")
-		_, err = f.MintBatch(f.admin, once("k", ""), []stele.NamespaceKey{key}, 2, nil)
+		_, err = f.MintBatch(f.admin, idempotencyKey("k", ""), []stele.NamespaceKey{key}, 2, nil)
 		want(t, err, stele.Conflict, "it has moved")
 		_, err = f.SetNamespace(f.admin, key, 0, func(ns *stele.Namespace) error { ns.Owner = "ann"; return nil })
 		want(t, err, stele.Conflict, "it has moved")
@@ -336,7 +336,7 @@ func TestCutOff(t *testing.T) {
 			keys := []stele.NamespaceKey{dated, counted}
 			store := &cutOff{Store: f.store}
 			r := registrar.New(store, f.schemes, f.options)
-			given := ledger{given: make(map[stele.ID]string)}
+			given := issuedNames{given: make(map[stele.ID]string)}
 			give := func(who string, labels []minting.Label) {
 				for _, l := range labels {
 					given.add(who, names(l)...)

@@ -73,7 +73,7 @@ func TestSeveralModel(t *testing.T) {
 			rt.Repeat(map[string]func(*rapid.T){
 				"mint":     m.mint,
 				"register": m.mintAndRegister,
-				"once":     m.mintOnce,
+				"once":     m.mintIdempotent,
 				"die":      func(t *rapid.T) { m.some(t).begin(m.fixture) },
 				"lose":     m.lose,
 				"clock": func(t *rapid.T) {
@@ -147,9 +147,9 @@ func (m *several) mintAndRegister(t *rapid.T) {
 	m.give(t, p.name, rec.Names()...)
 }
 
-// mintOnce sends a request to two processes, the second time perhaps to the same one.
-func (m *several) mintOnce(t *rapid.T) {
-	ask := once(fmt.Sprint("k", m.steps), "")
+// mintIdempotent sends a request to two processes, the second time perhaps to the same one.
+func (m *several) mintIdempotent(t *rapid.T) {
+	ask := idempotencyKey(fmt.Sprint("k", m.steps), "")
 	pool := []stele.NamespaceKey{m.key(t)}
 	ctx, cancel := m.brief()
 	defer cancel()

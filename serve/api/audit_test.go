@@ -82,7 +82,7 @@ func TestEveryWriteIsAudited(t *testing.T) {
 			s := newSite(t)
 			x := sampleOf(t, s, op, theAdmin)
 			if op.name == "openToken" {
-				x.target = "/tokens/" + s.shutToken(theNobody)
+				x.target = "/tokens/" + s.shutToken(theOutsider)
 			}
 			before := s.lastAudit()
 			if a := s.ask(theAdmin, op.method, Root+x.target, x.body, x.head...); a.StatusCode >= 300 {
@@ -219,7 +219,7 @@ func TestAuditReaders(t *testing.T) {
 		t.Errorf("until a time long ago: %+v", got)
 	}
 	s.ask(theEditor, "GET", Root+"/audit", "").want(t, http.StatusForbidden)
-	s.ask(theNobody, "GET", Root+"/audit", "").want(t, http.StatusForbidden)
+	s.ask(theOutsider, "GET", Root+"/audit", "").want(t, http.StatusForbidden)
 }
 
 // mute is a store that takes no audit entries.

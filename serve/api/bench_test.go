@@ -20,7 +20,7 @@ func (w nowhere) WriteHeader(int)             {}
 // BenchmarkGet shows what it costs to authenticate a caller and to find what it may see.
 func BenchmarkGet(b *testing.B) {
 	s := newSite(b, func(o *Options) { o.Rate, o.Burst = 1_000_000_000, 1_000_000_000 })
-	for _, who := range []string{"", theNobody, theReader, theAdmin} {
+	for _, who := range []string{"", theOutsider, theReader, theAdmin} {
 		b.Run("as "+who, func(b *testing.B) {
 			r := httptest.NewRequest("GET", "http://id.example.org"+records+"ark:12345/x1", nil)
 			r.RequestURI = records + "ark:12345/x1"

@@ -73,7 +73,7 @@ func (h *Handler) exportRecords(c *call) error {
 		if err := x.namespaces(key); err != nil {
 			return err
 		}
-		records = behind(first, ok, next)
+		records = startingWith(first, ok, next)
 	}
 	for rec, err := range records {
 		if err != nil {
@@ -89,8 +89,8 @@ func (h *Handler) exportRecords(c *call) error {
 	return x.flush()
 }
 
-// behind yields the record that was pulled already, and the records after it.
-func behind(first *stele.Record, ok bool, next func() (*stele.Record, error, bool)) iter.Seq2[*stele.Record, error] {
+// startingWith yields the record that was pulled already, and the records after it.
+func startingWith(first *stele.Record, ok bool, next func() (*stele.Record, error, bool)) iter.Seq2[*stele.Record, error] {
 	return func(yield func(*stele.Record, error) bool) {
 		for rec, err := first, error(nil); ok; rec, err, ok = next() {
 			if !yield(rec, err) {

@@ -22,9 +22,9 @@ func TestExport(t *testing.T) {
 	if strings.Count(some, "\n") != 5 || strings.Contains(some, "99999") || !strings.Contains(some, "ark:12345/hidden") || !strings.Contains(some, "user:carl") {
 		t.Errorf("got %s", some)
 	}
-	spaces := s.ask(theReader, "GET", at+"?prefix=ark:12345&namespaces=true", "").want(t, 200).body
-	if !strings.HasSuffix(spaces, some) || strings.Count(spaces, `{"namespace":`) != 2 {
-		t.Errorf("got %s", spaces)
+	withNamespaces := s.ask(theReader, "GET", at+"?prefix=ark:12345&namespaces=true", "").want(t, 200).body
+	if !strings.HasSuffix(withNamespaces, some) || strings.Count(withNamespaces, `{"namespace":`) != 2 {
+		t.Errorf("got %s", withNamespaces)
 	}
 	history := s.ask(theReader, "GET", at+"?prefix=ark:12345/gone&history=true", "").want(t, 200).body
 	if lines := strings.Split(history, "\n"); len(lines) != 3 || !strings.Contains(lines[0], `"version":1`) || !strings.Contains(lines[1], `"version":2`) {

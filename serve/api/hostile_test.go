@@ -72,8 +72,8 @@ func TestEndlessBodies(t *testing.T) {
 	s := newSite(t, func(o *Options) { o.Patience = 200 * time.Millisecond })
 	address := strings.TrimPrefix(s.serve(), "http://")
 	// What is too large is refused for its size, however slow this machine is.
-	patient := newSite(t, func(o *Options) { o.Patience = time.Minute })
-	patientAddress := strings.TrimPrefix(patient.serve(), "http://")
+	slowSite := newSite(t, func(o *Options) { o.Patience = time.Minute })
+	slowAddress := strings.TrimPrefix(slowSite.serve(), "http://")
 	head := func(method, target, more string) string {
 		return method + " " + Root + target + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer TOKEN\r\n" + more + "\r\n"
 	}
@@ -95,7 +95,7 @@ func TestEndlessBodies(t *testing.T) {
 			t.Parallel()
 			site, at := s, address
 			if tt.endless {
-				site, at = patient, patientAddress
+				site, at = slowSite, slowAddress
 			}
 			conn, err := net.Dial("tcp", at)
 			if err != nil {

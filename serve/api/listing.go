@@ -131,14 +131,14 @@ func (h *Handler) scanAll(c *call, after string) (iter.Seq2[*stele.Record, error
 	slices.Sort(schemes)
 	return func(yield func(*stele.Record, error) bool) {
 		for _, scheme := range schemes {
-			behind := ""
+			after := ""
 			switch {
 			case scheme < from.Scheme():
 				continue
 			case scheme == from.Scheme():
-				behind = from.String()
+				after = from.String()
 			}
-			for rec, err := range h.o.Registrar.Scan(c.ctx, stele.NamespaceKey{Scheme: scheme}, behind) {
+			for rec, err := range h.o.Registrar.Scan(c.ctx, stele.NamespaceKey{Scheme: scheme}, after) {
 				if !yield(rec, err) || err != nil {
 					return
 				}

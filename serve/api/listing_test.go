@@ -71,7 +71,7 @@ func TestLists(t *testing.T) {
 		{theReader, "/records?pointing=example.org&prefix=ark:12345&limit=2", ours},
 		{theReader, "/records?pointing=example.net", nil},
 		{theStranger, "/records?pointing=example.net", []string{"ark:99999/y1"}},
-		{theNobody, "/records?pointing=example.net", nil},
+		{theOutsider, "/records?pointing=example.net", nil},
 		{theAdmin, "/records", everything},
 		{theAdmin, "/records?limit=1", everything},
 		{theAdmin, "/records?limit=3", everything},
@@ -84,7 +84,7 @@ func TestLists(t *testing.T) {
 		{theAdmin, "/namespaces?limit=2", []string{"ark:", "ark:12345", "ark:12345/x5", "ark:99999", "hdl:", "ibi:", "lsid:", "purl:", "urn:"}},
 		{theReader, "/namespaces?limit=1", []string{"ark:12345", "ark:12345/x5"}},
 		{theStranger, "/namespaces", []string{"ark:99999"}},
-		{theNobody, "/namespaces", nil},
+		{theOutsider, "/namespaces", nil},
 	} {
 		if diff := cmp.Diff(tt.want, s.all(tt.who, tt.target)); diff != "" {
 			t.Errorf("%s sees at %s (-want +got):\n%s", tt.who, tt.target, diff)
@@ -110,9 +110,9 @@ func TestListRights(t *testing.T) {
 	}{
 		{"", "/records?prefix=ark:12345", 401},
 		{"", "/records?pointing=example.org", 401},
-		{theNobody, "/records?prefix=ark:12345", 403},
-		{theNobody, "/records", 403},
-		{theNobody, "/records?prefix=ark:", 403},
+		{theOutsider, "/records?prefix=ark:12345", 403},
+		{theOutsider, "/records", 403},
+		{theOutsider, "/records?prefix=ark:", 403},
 		{theOwner, "/records", 403},
 		{theOwner, "/records?prefix=ark:", 403},
 		{theOwner, "/records?prefix=ark:99999", 403},

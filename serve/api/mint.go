@@ -63,18 +63,18 @@ func (h *Handler) mint(c *call) error {
 	if err != nil {
 		return err
 	}
-	var once *minting.IdempotencyKey
+	var idempotent *minting.IdempotencyKey
 	if key, ok := c.header(idempotencyKey.name); ok {
-		once = &minting.IdempotencyKey{Key: key, Digest: sha256.Sum256(data)}
+		idempotent = &minting.IdempotencyKey{Key: key, Digest: sha256.Sum256(data)}
 	}
 	c.charge(n)
 	c.extend(mintPatience)
 	ctx, cancel := context.WithTimeout(c.ctx, mintPatience)
 	defer cancel()
-	made, err := h.o.Registrar.MintBatch(ctx, once, pool, n, record)
+	made, err := h.o.Registrar.MintBatch(ctx, idempotent, pool, n, record)
 	switch {
 	case errors.Is(err, minting.ErrKeyReused):
-		return refusef(http.StatusUnprocessableEntity, "request.idempotency-key-reused", `the key "{key}" stands for another request, which was answered; use a new key for a new request`, once.Key)
+		return refusef(http.StatusUnprocessableEntity, "request.idempotency-key-reused", `the key "{key}" stands for another request, which was answered; use a new key for a new request`, idempotent.Key)
 	case err != nil && ctx.Err() != nil && c.ctx.Err() == nil:
 		return &stele.Error{Op: c.op.name, Kind: stele.Unavailable, Err: stele.Messagef("mint.timed-out", "{names} names could not be made in {duration}; ask for fewer at a time, or for a finer granularity", n, mintPatience)}
 	case err != nil:

@@ -30,13 +30,13 @@ func TestNamespaces(t *testing.T) {
 	for _, bad := range []string{`{"prefix":"ark:12345/q8"}`, `{"prefix":null}`, `{"scheme":"urn"}`, `{"hosts":"example.org"}`, `{"colour":1}`, `{"grants":[{"to":"nemo","role":"reader"}]}`, `[]`, `{"ttl":1,"ttl":2}`} {
 		s.ask(theOwner, "PATCH", at, bad).want(t, 400)
 	}
-	s.ask(theNobody, "GET", at, "").want(t, 200)
-	s.ask(theNobody, "GET", at, "", "If-None-Match", `"v3"`).want(t, 304)
-	s.ask(theNobody, "GET", at, "", "If-Match", `"v3"`, "If-None-Match", `"v3"`).want(t, 304)
-	s.ask(theNobody, "GET", at, "", "If-Match", `"v2"`, "If-None-Match", `"v3"`).want(t, 412) // If-Match counts first
-	s.ask(theNobody, "PATCH", at, `{"title":"Mine"}`).want(t, 403)
-	s.ask(theNobody, "GET", Root+"/namespaces/ark:12345", "").want(t, 404)
-	s.ask(theNobody, "PATCH", Root+"/namespaces/ark:12345", `{"title":"Mine"}`).want(t, 404)
+	s.ask(theOutsider, "GET", at, "").want(t, 200)
+	s.ask(theOutsider, "GET", at, "", "If-None-Match", `"v3"`).want(t, 304)
+	s.ask(theOutsider, "GET", at, "", "If-Match", `"v3"`, "If-None-Match", `"v3"`).want(t, 304)
+	s.ask(theOutsider, "GET", at, "", "If-Match", `"v2"`, "If-None-Match", `"v3"`).want(t, 412) // If-Match counts first
+	s.ask(theOutsider, "PATCH", at, `{"title":"Mine"}`).want(t, 403)
+	s.ask(theOutsider, "GET", Root+"/namespaces/ark:12345", "").want(t, 404)
+	s.ask(theOutsider, "PATCH", Root+"/namespaces/ark:12345", `{"title":"Mine"}`).want(t, 404)
 	s.ask(theOwner, "GET", Root+"/namespaces/ark:", "").want(t, 404)
 	s.ask(theOwner, "PUT", Root+"/namespaces/ark:77777", `{"owner":"ann"}`).want(t, 403)
 	s.ask(theOwner, "PATCH", Root+"/namespaces/ark:12345", `{"quota":5}`).want(t, 403)
@@ -54,8 +54,8 @@ func TestNamespaces(t *testing.T) {
 func TestHiddenNamespaces(t *testing.T) {
 	s := newSite(t)
 	for _, path := range []string{"/namespaces/", "/minters/"} {
-		none := s.ask(theNobody, "GET", Root+path+"ark:55555", "").want(t, 404)
-		got := s.ask(theNobody, "GET", Root+path+"ark:12345", "").want(t, 404)
+		none := s.ask(theOutsider, "GET", Root+path+"ark:55555", "").want(t, 404)
+		got := s.ask(theOutsider, "GET", Root+path+"ark:12345", "").want(t, 404)
 		if strings.ReplaceAll(got.body, "12345", "55555") != none.body {
 			t.Errorf("%s tells\n%s of what is there, and\n%s of what is not", path, got.body, none.body)
 		}
@@ -106,12 +106,12 @@ func TestNamespacePages(t *testing.T) {
 		Items []openapi.Namespace
 		Next  string
 	}
-	s.ask(theNobody, "GET", Root+"/namespaces?limit=1", "").want(t, 200).read(t, &page)
+	s.ask(theOutsider, "GET", Root+"/namespaces?limit=1", "").want(t, 200).read(t, &page)
 	if len(page.Items) != 1 || page.Items[0].Prefix != "ark:12345/x5" {
 		t.Fatalf("got %+v", page)
 	}
 	s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345/x5", `{"grants":null}`).want(t, 200)
-	s.ask(theNobody, "GET", Root+"/namespaces?limit=1&cursor="+page.Next, "").want(t, 200).read(t, &page)
+	s.ask(theOutsider, "GET", Root+"/namespaces?limit=1&cursor="+page.Next, "").want(t, 200).read(t, &page)
 	if len(page.Items) != 1 || page.Items[0].Prefix != "ark:99999" {
 		t.Errorf("got %+v", page)
 	}

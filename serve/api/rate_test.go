@@ -60,7 +60,7 @@ func TestRates(t *testing.T) {
 		{"192.0.2.3", "wrong", 0},            //
 		{"2001:db8:0:1::1", "wrong", 20},     //
 		{"2001:db8:0:1::2", "wrong", 0},      // the same network
-		{"2001:db8:0:1::2", theNobody, 20},   //
+		{"2001:db8:0:1::2", theOutsider, 20}, //
 		{"2001:db8:0:2::2", theStranger, 20}, //
 	} {
 		if got := granted(tt.address, tt.who); got != tt.want {
@@ -81,7 +81,7 @@ func TestTokenRate(t *testing.T) {
 	s.handler.o.Now = func() time.Time { return frozen }
 	made := 0
 	for range 20 {
-		if s.ask(theNobody, "POST", Root+"/tokens", `{}`).StatusCode == http.StatusCreated {
+		if s.ask(theOutsider, "POST", Root+"/tokens", `{}`).StatusCode == http.StatusCreated {
 			made++
 		}
 	}

@@ -156,7 +156,7 @@ func TestStates(t *testing.T) {
 // there.
 func TestHidden(t *testing.T) {
 	s := newSite(t)
-	for _, who := range []string{"", theNobody, theStranger} {
+	for _, who := range []string{"", theOutsider, theStranger} {
 		for _, path := range []string{"/records/", "/history/"} {
 			none := s.ask(who, "GET", Root+path+"ark:12345/nothing", "").want(t, 404)
 			for _, name := range []string{"hidden", "secret"} {

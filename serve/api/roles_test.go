@@ -108,13 +108,13 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 		s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345", `{"publication":{"zone":"ark.example.","layout":"names","separator":"/","parts":1}}`, "Content-Type", apijson.MergePatch).want(t, http.StatusOK)
 	case "showImport", "revertImport": // one of their own
 		if who != "" && who != "wrong" {
-			if who == theNobody || who == theStranger || who == theReader {
+			if who == theOutsider || who == theStranger || who == theReader {
 				who = theEditor // a user who may write nowhere has no import, and does not see those of others
 			}
 			s.ask(who, "POST", Root+"/imports", `{"label":"maps.csv"}`).want(t, http.StatusCreated)
 		}
 	case "getUser":
-		x.target = "/users/" + cmp.Or(who, theNobody)
+		x.target = "/users/" + cmp.Or(who, theOutsider)
 	case "revokeToken", "openToken":
 		id := "000000000000"
 		if who != "" {
@@ -133,8 +133,8 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 // TestRoles sends a request to each operation as every caller. Only the operation's right
 // decides which callers get an answer.
 func TestRoles(t *testing.T) {
-	ranks := map[string]right{"": anyone, theNobody: known, theStranger: known, theReader: reader, theEditor: editor, theOwner: owner, theAdmin: administrator}
-	callers := []string{"", theNobody, theStranger, theReader, theEditor, theOwner, theAdmin}
+	ranks := map[string]right{"": anyone, theOutsider: known, theStranger: known, theReader: reader, theEditor: editor, theOwner: owner, theAdmin: administrator}
+	callers := []string{"", theOutsider, theStranger, theReader, theEditor, theOwner, theAdmin}
 	table := newSite(t).handler.table
 	for i := range table {
 		op := &table[i]
@@ -319,7 +319,7 @@ func wrongTokens() map[string]func(*site) string {
 // caller may not write.
 func TestRefusedWritesNothing(t *testing.T) {
 	for _, name := range judgesEach {
-		for _, who := range []string{theNobody, theStranger, theReader} {
+		for _, who := range []string{theOutsider, theStranger, theReader} {
 			s := newSite(t)
 			x := samples[name]
 			s.ask(who, "POST", Root+x.target, x.body, x.head...)

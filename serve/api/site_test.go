@@ -45,14 +45,14 @@ func (s *site) now() time.Time { return time.Now().Add(time.Duration(s.clock.Loa
 func (s *site) pass(d time.Duration) { s.clock.Add(int64(d)) }
 
 // Users of a site. The owner, editor and reader have these roles in ark:12345, the stranger
-// is owner of ark:99999, and theNobody has no role.
+// is owner of ark:99999, and theOutsider has no role.
 const (
 	theAdmin    = "root"
 	theOwner    = "ann"
 	theEditor   = "ed"
 	theReader   = "rita"
 	theStranger = "bob"
-	theNobody   = "nemo"
+	theOutsider = "nemo"
 )
 
 // thePages are read once for all sites.
@@ -91,7 +91,7 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 // fill adds users, namespaces and records.
 func (s *site) fill() {
 	s.t.Helper()
-	for _, u := range []auth.User{{Name: theAdmin, Admin: true}, {Name: theOwner}, {Name: theEditor, Groups: []string{"editors"}}, {Name: theReader}, {Name: theStranger}, {Name: theNobody}} {
+	for _, u := range []auth.User{{Name: theAdmin, Admin: true}, {Name: theOwner}, {Name: theEditor, Groups: []string{"editors"}}, {Name: theReader}, {Name: theStranger}, {Name: theOutsider}} {
 		if _, err := s.registry.AddUser(s.admin, u); err != nil {
 			s.t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ type Upkeep struct {
 	Secondaries func(ctx context.Context, zone string) ([]stele.SecondaryAnswer, error)
 
 	// Keys look after the keys of zones, and of secondaries.
-	Keys KeyKeeper
+	Keys KeyManager
 
 	// Ending is closed when the server is about to end, or the registry to be replaced:
 	// streams end then.

@@ -9,7 +9,7 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// ZoneWriter is what a [KeyKeeper] may be beside: it writes zones as files.
+// ZoneWriter is what a [KeyManager] may be beside: it writes zones as files.
 type ZoneWriter interface {
 	// WriteZone writes the zone of a namespace as a master file (RFC 1035, section 5). It
 	// checks no rights: the handler has.

@@ -11,9 +11,9 @@ import (
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
-// KeyKeeper looks after the keys of zones and of secondaries. The registrar judges what the
+// KeyManager looks after the keys of zones and of secondaries. The registrar judges what the
 // caller in the context may do.
-type KeyKeeper interface {
+type KeyManager interface {
 	// ZoneKeys returns the keys of a namespace's zone. Parent is for how long resolvers cache
 	// the records of the zone above; the usual time if 0.
 	ZoneKeys(ctx context.Context, ns stele.NamespaceKey, parent time.Duration) (*zonekey.Status, error)
@@ -96,8 +96,8 @@ func (h *Handler) zoneKeyOperations() []operation {
 // maxTTL is the largest TTL of the DNS (RFC 2181, section 8).
 const maxTTL = 1<<31 - 1
 
-// keys returns the keeper of keys; NotFound if the server has none.
-func (c *call) keys() (KeyKeeper, error) {
+// keys returns the manager of keys; NotFound if the server has none.
+func (c *call) keys() (KeyManager, error) {
 	if k := c.h.o.Upkeep.Keys; k != nil {
 		return k, nil
 	}
@@ -105,8 +105,8 @@ func (c *call) keys() (KeyKeeper, error) {
 }
 
 // zoneKeys returns the namespace in the path, if the caller may see to the keys of its zone,
-// and the keeper of the keys.
-func (c *call) zoneKeys() (key stele.NamespaceKey, k KeyKeeper, err error) {
+// and the manager of the keys.
+func (c *call) zoneKeys() (key stele.NamespaceKey, k KeyManager, err error) {
 	if key, err = c.prefix(); err != nil {
 		return key, nil, err
 	}

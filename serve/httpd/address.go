@@ -119,9 +119,9 @@ func authorityEnd(rest string) int {
 	return len(rest)
 }
 
-// leadsTo returns the identifiers that a location names at this very server; nothing if it
+// ownNames returns the identifiers that a location names at this very server; nothing if it
 // leads elsewhere.
-func (h *Handler) leadsTo(r *http.Request, location string) (ids []stele.ID) {
+func (h *Handler) ownNames(r *http.Request, location string) (ids []stele.ID) {
 	host := hostOf(location)
 	if !h.isOwn(r, host) {
 		return nil

@@ -16,19 +16,19 @@ import (
 // Values of headers that many answers share. The code never writes to them: a header map
 // takes them as they are, which saves an allocation each.
 var (
-	methods       = []string{"GET, HEAD, OPTIONS"}
-	anybody       = []string{"*"}
-	exposed       = []string{"ETag, Link, Memento-Datetime"}
-	closing       = []string{"close"}
-	soon          = []string{"5"}
-	varies        = []string{"Accept, Accept-Language, Authorization"}
-	gateVaries    = []string{"Accept, Accept-Language, Accept-Datetime, Authorization"} // of a TimeGate
-	plainTextType = []string{textType}
-	notKept       = []string{"no-store"}
-	askAgain      = []string{"no-cache"}
-	noSniff       = []string{"nosniff"}
-	noReferrer    = []string{"strict-origin-when-cross-origin"}
-	onlyOwn       = []string{web.Policy}
+	methods        = []string{"GET, HEAD, OPTIONS"}
+	anybody        = []string{"*"}
+	exposed        = []string{"ETag, Link, Memento-Datetime"}
+	closing        = []string{"close"}
+	soon           = []string{"5"}
+	varies         = []string{"Accept, Accept-Language, Authorization"}
+	timeGateVaries = []string{"Accept, Accept-Language, Accept-Datetime, Authorization"} // of a TimeGate
+	plainTextType  = []string{textType}
+	notKept        = []string{"no-store"}
+	askAgain       = []string{"no-cache"}
+	noSniff        = []string{"nosniff"}
+	noReferrer     = []string{"strict-origin-when-cross-origin"}
+	onlyOwn        = []string{web.Policy}
 )
 
 // write writes an answer that has a body. One with status 200 has an entity tag, and is 304

@@ -45,13 +45,13 @@ func (o offer) better(than offer) bool {
 // targets, and of the descriptions that there are.
 func (h *Handler) choose(w http.ResponseWriter, r *http.Request, t requestTarget, q *resolver.Request, res *resolver.Resolution) {
 	if q.Service == stele.N2S && isSigned(res) {
-		h.linkGate(w.Header(), r, res)
+		h.linkTimeGate(w.Header(), r, res)
 		h.signatures(w, r, res)
 		return
 	}
 	best, err := h.decide(r, t.query, q, res)
 	if err != nil {
-		h.linkGate(w.Header(), r, res)
+		h.linkTimeGate(w.Header(), r, res)
 		h.fail(w, r, err)
 		return
 	}
@@ -67,7 +67,7 @@ func (h *Handler) take(w http.ResponseWriter, r *http.Request, q *resolver.Reque
 		h.copyOf(w, r, q, res)
 	case byFormat:
 		if q.Service == stele.N2P && best.format.Type == jsonType {
-			h.linkGate(w.Header(), r, res)
+			h.linkTimeGate(w.Header(), r, res)
 			h.promise(w, r, res)
 			return
 		}
@@ -83,7 +83,7 @@ func (h *Handler) take(w http.ResponseWriter, r *http.Request, q *resolver.Reque
 // values lead somewhere, decide makes res a redirect to there.
 func (h *Handler) decide(r *http.Request, query string, q *resolver.Request, res *resolver.Resolution) (offer, error) {
 	if res.Kind == resolver.Description && q.Service != stele.N2C && q.Service != stele.N2P {
-		if err := h.leadByValues(r, res, readParameters(query)); err != nil {
+		if err := h.redirectByValues(r, res, readParameters(query)); err != nil {
 			return offer{}, err
 		}
 	}
@@ -254,7 +254,7 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, liked []resolver.
 func (h *Handler) nothingFits(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
 	p := problem{Status: http.StatusNotAcceptable, Title: http.StatusText(http.StatusNotAcceptable), ID: shownIn(res), Scheme: res.ID.Scheme()}
 	p.Detail = "There is nothing of the types that the request accepts."
-	h.linkGate(w.Header(), r, res)
+	h.linkTimeGate(w.Header(), r, res)
 	for i := range res.Record.Targets {
 		if t := &res.Record.Targets[i]; t.Type != "" && (t.Service == stele.N2L || t.Service == stele.N2C) && !slices.Contains(p.Accepted, t.Type) {
 			p.Accepted = append(p.Accepted, t.Type)

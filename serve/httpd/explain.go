@@ -41,7 +41,7 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t requestTarge
 	defer done()
 	var last *step
 	if err == nil {
-		last, err = h.foresee(r, q, res)
+		last, err = h.predict(r, q, res)
 	}
 	x := explanation{Asked: legible(t.path), Status: res.Status, Steps: []step{}}
 	for _, s := range res.Trace {
@@ -79,10 +79,10 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t requestTarge
 	h.writeExplanation(w, r, &x)
 }
 
-// foresee turns what the resolver found into what the request without ?explain would get:
+// predict turns what the resolver found into what the request without ?explain would get:
 // that depends on the values of a handle and the client's Accept too. It returns a step that
 // says so, nil where there is nothing to add.
-func (h *Handler) foresee(r *http.Request, q *resolver.Request, res *resolver.Resolution) (*step, error) {
+func (h *Handler) predict(r *http.Request, q *resolver.Request, res *resolver.Resolution) (*step, error) {
 	if res.Kind != resolver.Redirect && res.Kind != resolver.Description {
 		return nil, nil
 	}

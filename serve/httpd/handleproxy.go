@@ -33,7 +33,7 @@ func (h *Handler) handleProxy(w http.ResponseWriter, r *http.Request, id stele.I
 	if err != nil || res.Record == nil || res.Kind == resolver.Tombstone || res.Kind == resolver.Gone {
 		return false
 	}
-	h.linkGate(w.Header(), r, &res)
+	h.linkTimeGate(w.Header(), r, &res)
 	wanted, _ := readSelection(q) // the proxy ignores indexes that are not numbers
 	end, values, err := h.followAliases(r.Context(), res, wanted, q.Has("ignore_aliases"))
 	if err != nil {
@@ -79,11 +79,11 @@ func (h *Handler) handleLocation(res *resolver.Resolution, values []stele.Handle
 	return placeOf(bareHandle(res.ID), values, q["locatt"], h.random)
 }
 
-// leadByValues makes the answer for a record without targets a redirect to where the values
+// redirectByValues makes the answer for a record without targets a redirect to where the values
 // of the handle lead, as a request with the query has it. It leaves the answer as it is if
 // they lead nowhere. The errors are of aliases: the handle that they stand for is not there,
 // or they lead in a circle.
-func (h *Handler) leadByValues(r *http.Request, res *resolver.Resolution, q url.Values) error {
+func (h *Handler) redirectByValues(r *http.Request, res *resolver.Resolution, q url.Values) error {
 	if res.Kind != resolver.Description || len(res.Record.Values) == 0 {
 		return nil
 	}

@@ -40,7 +40,7 @@ func (h *Handler) timegate(w http.ResponseWriter, r *http.Request, res *resolver
 		return
 	}
 	defer done()
-	h.linkGate(w.Header(), r, res)
+	h.linkTimeGate(w.Header(), r, res)
 	at, ok := parseDatetime(r.Header["Accept-Datetime"])
 	if !ok {
 		h.fail(w, r, refused(http.StatusBadRequest, "request.accept-datetime", "Accept-Datetime has no date such as Thu, 31 May 2007 20:35:00 GMT."))
@@ -243,7 +243,7 @@ func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolv
 	if err == nil && then.Kind != resolver.Tombstone && then.Kind != resolver.Gone {
 		// The handle that an alias stood for then is not known here: the alias is not
 		// followed.
-		err = h.leadByValues(r, &then, url.Values{"ignore_aliases": {""}})
+		err = h.redirectByValues(r, &then, url.Values{"ignore_aliases": {""}})
 	}
 	if err != nil {
 		h.fail(w, r, err)

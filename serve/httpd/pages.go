@@ -121,7 +121,7 @@ func (h *Handler) infoPage(w http.ResponseWriter, r *http.Request, res *resolver
 	}
 	head := w.Header()
 	h.about(head, res)
-	h.linkGate(head, r, res)
+	h.linkTimeGate(head, r, res)
 	h.signpostAll(head, subject)
 	h.write(w, r, http.StatusOK, htmlType, b.Bytes())
 }

@@ -78,7 +78,7 @@ func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t requestTa
 	res, err := h.find(r, t.path, q)
 	if res.Brief && res.Kind == resolver.Redirect && (len(q.Accept) == 0 || mayFit(res.Fit)) {
 		note(w, "", res.ID.Scheme())
-		w.Header()["Vary"] = gateVaries
+		w.Header()["Vary"] = timeGateVaries
 		h.land(w, r, &res)
 		return
 	}
@@ -114,9 +114,9 @@ func mayBeBrief(r *http.Request, t requestTarget, q *resolver.Request) bool {
 func (h *Handler) found(w http.ResponseWriter, r *http.Request, t requestTarget, a *ask, q *resolver.Request, res *resolver.Resolution) {
 	if res.Record != nil {
 		// The URL of a record is its TimeGate, whatever is answered there.
-		w.Header()["Vary"] = gateVaries
+		w.Header()["Vary"] = timeGateVaries
 		if res.Kind != resolver.Redirect { // its links are made with the others
-			h.linkGate(w.Header(), r, res)
+			h.linkTimeGate(w.Header(), r, res)
 		}
 		if _, ok := r.Header["Accept-Datetime"]; ok {
 			h.timegate(w, r, res)
@@ -152,7 +152,7 @@ func (h *Handler) found(w http.ResponseWriter, r *http.Request, t requestTarget,
 // land redirects to the target that was chosen.
 func (h *Handler) land(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
 	if h.isLoop(r, res) {
-		h.linkGate(w.Header(), r, res)
+		h.linkTimeGate(w.Header(), r, res)
 		h.fail(w, r, &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.Conflict, Err: resolver.ErrLoop})
 		return
 	}
@@ -170,7 +170,7 @@ const maxOwn = 8
 // isLoop reports whether a redirect would lead back to where it came from, at once
 // or by way of other names that this server has under the host of the request.
 func (h *Handler) isLoop(r *http.Request, res *resolver.Resolution) bool {
-	ids := h.leadsTo(r, res.URL)
+	ids := h.ownNames(r, res.URL)
 	if slices.ContainsFunc(ids, func(id stele.ID) bool {
 		return id == res.ID || res.Record != nil && (id == res.Record.ID || slices.Contains(res.Record.Aliases, id)) && res.Matched == res.ID.String()
 	}) {
@@ -184,7 +184,7 @@ func (h *Handler) isLoop(r *http.Request, res *resolver.Resolution) bool {
 		if seen = append(seen, ids[0]); len(seen) > maxOwn {
 			return true
 		}
-		ids = h.leadsTo(r, next.URL)
+		ids = h.ownNames(r, next.URL)
 		if slices.ContainsFunc(ids, func(id stele.ID) bool { return slices.Contains(seen, id) }) {
 			return true
 		}

@@ -38,8 +38,8 @@ func (h *Handler) signatures(w http.ResponseWriter, r *http.Request, res *resolv
 	forScripts(head)
 	h.about(head, res)
 	links := "<" + h.base(r) + jwksPath + url.PathEscape(res.Record.ID.String()) + `>; rel="jwks"`
-	if gate := head["Link"]; len(gate) > 0 {
-		links += ", " + gate[0]
+	if before := head["Link"]; len(before) > 0 {
+		links += ", " + before[0]
 	}
 	head["Link"] = []string{links}
 	h.write(w, r, http.StatusOK, jsonType, proof.Document(res.Record.ID, res.Record.Signatures))

@@ -23,10 +23,10 @@ func (h *Handler) signpost(head http.Header, r *http.Request, res *resolver.Reso
 	if len(base)+len(path) <= maxLinked {
 		b = appendLink(b, base, "/.info/", path, "?format=jsonld", `>; rel="describedby"; type="application/ld+json"`)
 	}
-	switch gate := head["Link"]; {
+	switch links := head["Link"]; {
 	case !isTimeGate(head):
-	case len(gate) > 0:
-		b = append(append(b, ", "...), gate[0]...)
+	case len(links) > 0:
+		b = append(append(b, ", "...), links[0]...)
 	default:
 		if res.ID != res.Record.ID {
 			path = h.path(r, res.ID)
@@ -42,13 +42,13 @@ func (h *Handler) signpost(head http.Header, r *http.Request, res *resolver.Reso
 // isTimeGate reports whether an answer is one of a TimeGate: its head says so.
 func isTimeGate(head http.Header) bool {
 	v := head["Vary"]
-	return len(v) > 0 && v[0] == gateVaries[0]
+	return len(v) > 0 && v[0] == timeGateVaries[0]
 }
 
-// linkGate adds Memento's links to an answer of a TimeGate that has none yet. All of its
+// linkTimeGate adds Memento's links to an answer of a TimeGate that has none yet. All of its
 // answers have a link to the original, errors too (RFC 7089, section 2.2.1, and 4.5.2 for what
 // is gone).
-func (h *Handler) linkGate(head http.Header, r *http.Request, res *resolver.Resolution) {
+func (h *Handler) linkTimeGate(head http.Header, r *http.Request, res *resolver.Resolution) {
 	if isTimeGate(head) && head["Link"] == nil {
 		h.linkMementos(head, r, res, neighbours{})
 	}

@@ -196,15 +196,15 @@ func (c *thttpCall) readings() []string {
 	return []string{c.uri, decoded}
 }
 
-// lead finds where the thing is, from a handle's values too if they say so, or answers why it
+// locate finds where the thing is, from a handle's values too if they say so, or answers why it
 // can't.
-func (c *thttpCall) lead() (resolver.Resolution, bool) {
+func (c *thttpCall) locate() (resolver.Resolution, bool) {
 	q := c.request(stele.N2L)
 	res, ok := c.find(&q)
 	if !ok {
 		return res, false
 	}
-	if err := c.h.leadByValues(c.r, &res, nil); err != nil {
+	if err := c.h.redirectByValues(c.r, &res, nil); err != nil {
 		c.h.fail(c.w, c.r, err)
 		return res, false
 	}
@@ -213,7 +213,7 @@ func (c *thttpCall) lead() (resolver.Resolution, bool) {
 
 // location answers N2L and N2R: 302, or what the target says.
 func (c *thttpCall) location() {
-	res, ok := c.lead()
+	res, ok := c.locate()
 	if !ok {
 		return
 	}
@@ -232,7 +232,7 @@ func (c *thttpCall) without(res *resolver.Resolution, what string) {
 
 // locations answers N2Ls and N2Rs.
 func (c *thttpCall) locations() {
-	res, ok := c.lead()
+	res, ok := c.locate()
 	if !ok {
 		return
 	}

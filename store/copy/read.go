@@ -113,14 +113,14 @@ func (c *Copier) versionsOf(ctx context.Context, id stele.ID, changes []stele.Ch
 func (c *Copier) commits(ctx context.Context, changes []stele.Change, records []*stele.Record) (list []*stele.Commit, err error) {
 	var commit *stele.Commit
 	var seen map[stele.ID]bool
-	var spaces map[stele.NamespaceKey]bool
+	var changed map[stele.NamespaceKey]bool
 	kept := make(map[stele.NamespaceKey]map[uint64]*stele.Namespace)
 	size := 0
 	for i, change := range changes {
 		rec := records[i]
-		if commit == nil || size > commitBytes || rec != nil && (len(spaces) > 0 || seen[change.ID]) || rec == nil && spaces[change.Namespace] {
+		if commit == nil || size > commitBytes || rec != nil && (len(changed) > 0 || seen[change.ID]) || rec == nil && changed[change.Namespace] {
 			commit, size = new(stele.Commit), 0
-			seen, spaces = make(map[stele.ID]bool), make(map[stele.NamespaceKey]bool)
+			seen, changed = make(map[stele.ID]bool), make(map[stele.NamespaceKey]bool)
 			list = append(list, commit)
 		}
 		commit.Replay = append(commit.Replay, change)
@@ -139,7 +139,7 @@ func (c *Copier) commits(ctx context.Context, changes []stele.Change, records []
 		if step == nil {
 			step = unkept(change)
 		}
-		spaces[change.Namespace] = true
+		changed[change.Namespace] = true
 		commit.Namespaces = append(commit.Namespaces, step)
 	}
 	return list, nil

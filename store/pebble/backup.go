@@ -28,14 +28,14 @@ func (s *Store) Backup(ctx context.Context, folder string) error {
 	defer func() { <-s.moving }()
 	return s.read(ctx, "backup", func(v *view) error {
 		h := v.opening
-		if cause := h.fence.broken(); cause != nil {
+		if cause := h.failstop.broken(); cause != nil {
 			return refuse("backup", stele.ID{}, stele.Unavailable, "store.opens-again-after-failed-write", "a write failed ({cause}), and the store is about to open itself again; try again later", cause)
 		}
 		if err := s.checkpoint(ctx, h, folder); err != nil {
 			return err
 		}
 		// Until here a table may have been missing that the manifest names.
-		if cause := h.fence.broken(); cause != nil {
+		if cause := h.failstop.broken(); cause != nil {
 			err := refuse("backup", stele.ID{}, stele.Unavailable, "store.write-failed-meanwhile", "a write failed meanwhile ({cause}); try again later", cause)
 			return errors.Join(err, s.fs.RemoveAll(folder))
 		}
@@ -67,8 +67,8 @@ func (s *Store) backupFolder(folder string) (string, error) {
 // checkpoint lets Pebble write the backup. It syncs all that it writes, and the
 // folders above. What was written is removed if it fails.
 func (s *Store) checkpoint(ctx context.Context, h *opening, folder string) error {
-	h.fence.backup(ctx)
-	defer h.fence.backup(context.Background())
+	h.failstop.backup(ctx)
+	defer h.failstop.backup(context.Background())
 	err := checkpoint(h, folder)
 	switch {
 	case err == nil:

@@ -163,7 +163,7 @@ func (g *group) write() (v *view, err error) {
 			err = fmt.Errorf("%v", p)
 		}
 		if err != nil {
-			g.opening.fence.freeze(err)
+			g.opening.failstop.freeze(err)
 			v, err = nil, refuse("commit", stele.ID{}, stele.Unavailable, "commit.outcome-unknown", "it is unknown whether the commit was kept ({cause}); look before you try again", err)
 		}
 	}()
@@ -210,12 +210,12 @@ func (g *group) flush() (*view, error) {
 	}
 	if g.fault != nil || g.batch.Empty() {
 		// The values that were looked up may differ from what is on the disk.
-		return nil, errors.Join(g.fault, g.batch.Close(), g.opening.fence.broken())
+		return nil, errors.Join(g.fault, g.batch.Close(), g.opening.failstop.broken())
 	}
 	if err := g.opening.db.Apply(g.batch, pebbledb.Sync); err != nil {
 		return nil, err
 	}
-	if err := g.opening.fence.broken(); err != nil {
+	if err := g.opening.failstop.broken(); err != nil {
 		return nil, err
 	}
 	g.opening.seq, g.opening.trail, g.opening.spaces = g.seq, g.trail, g.spaces

@@ -25,10 +25,10 @@ func (s *Store) scrub(ctx context.Context, op string, from, to []byte) error {
 	defer func() { <-s.moving }()
 	return s.read(ctx, op, func(v *view) error {
 		h := v.opening
-		h.fence.setWiping(true)
-		defer h.fence.setWiping(false)
+		h.failstop.setWiping(true)
+		defer h.failstop.setWiping(false)
 		err := h.scrub(ctx, from, to)
-		if cause := h.fence.broken(); cause != nil {
+		if cause := h.failstop.broken(); cause != nil {
 			return refuse(op, stele.ID{}, stele.Unavailable, "store.write-failed-meanwhile", "a write failed meanwhile ({cause}); try again later", cause)
 		}
 		if err != nil && ctx.Err() == nil {
@@ -39,7 +39,7 @@ func (s *Store) scrub(ctx context.Context, op string, from, to []byte) error {
 }
 
 // scrub does it with Pebble. Each flush begins another log, for which Pebble takes one that
-// it does not need any more, and the fence wipes that. There are at most as many as Pebble
+// it does not need any more, and the failstop wipes that. There are at most as many as Pebble
 // keeps for reuse, and those of memtables that wait to be written.
 func (h *opening) scrub(ctx context.Context, from, to []byte) error {
 	if err := h.db.Flush(); err != nil {
@@ -64,7 +64,7 @@ func (h *opening) scrub(ctx context.Context, from, to []byte) error {
 }
 
 // setWiping says whether logs are wiped before Pebble uses them again.
-func (f *fence) setWiping(wiping bool) {
+func (f *failstop) setWiping(wiping bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.wiping = wiping

@@ -40,7 +40,7 @@ const (
 var compression = block.FastestCompression
 
 // newOptions returns how Pebble is opened.
-func (s *Store) newOptions(f *fence) *pebbledb.Options {
+func (s *Store) newOptions(f *failstop) *pebbledb.Options {
 	o := &pebbledb.Options{
 		FS:                 f,
 		Cache:              s.cache,
@@ -48,7 +48,7 @@ func (s *Store) newOptions(f *fence) *pebbledb.Options {
 		MemTableSize:       s.o.memTable,
 
 		// Memtables wait to be written for as long as it takes rather than stop the
-		// committer in the middle of a group: a disk that fails is noticed by the fence.
+		// committer in the middle of a group: a disk that fails is noticed by the failstop.
 		MemTableStopWritesThreshold: 8,
 		L0StopWritesThreshold:       1 << 20,
 		L0CompactionThreshold:       2 * s.unmerged(),
@@ -64,7 +64,7 @@ func (s *Store) newOptions(f *fence) *pebbledb.Options {
 		DisableTableStats:       true,
 
 		EventListener: s.listener(f),
-		Logger:        &engineLog{log: s.log, fence: f},
+		Logger:        &engineLog{log: s.log, failstop: f},
 	}
 	o.Experimental.L0CompactionConcurrency = 10
 	for i := range o.Levels {
@@ -89,27 +89,27 @@ func (s *Store) unmerged() int {
 	return 4
 }
 
-// open opens Pebble with a new fence, which holds tables if another opening still has
+// open opens Pebble with a new failstop, which holds tables if another opening still has
 // readers.
 func (s *Store) open(holds bool) (*opening, error) {
 	h := &opening{log: s.log.Warn}
-	h.fence = newFence(s.fs, s.folder, holds, func(cause error) { s.fail(h, cause) })
-	h.options = s.newOptions(h.fence)
+	h.failstop = newFailstop(s.fs, s.folder, holds, func(cause error) { s.fail(h, cause) })
+	h.options = s.newOptions(h.failstop)
 	if err := s.checkManifests(); err != nil {
 		return nil, err
 	}
 	var err error
 	h.db, err = openPebble(s.folder, h.options)
-	if cause := h.fence.broken(); cause != nil {
+	if cause := h.failstop.broken(); cause != nil {
 		if h.db != nil {
 			err = errors.Join(err, h.close())
 		}
 		return nil, refuse("open", stele.ID{}, stele.Unavailable, "store.not-written", "the store can't be written: {cause}", errors.Join(cause, err))
 	}
 	if err != nil {
-		return nil, s.openError(h.fence, err)
+		return nil, s.openError(h.failstop, err)
 	}
-	h.fence.setUnread(false)
+	h.failstop.setUnread(false)
 	if err := s.prepareOpening(h); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
@@ -127,7 +127,7 @@ func openPebble(folder string, o *pebbledb.Options) (db *pebbledb.DB, err error)
 }
 
 // openError says what is wrong with a folder that Pebble can't open.
-func (s *Store) openError(f *fence, err error) error {
+func (s *Store) openError(f *failstop, err error) error {
 	if pebbledb.IsCorruptionError(err) {
 		return refuse("open", stele.ID{}, stele.Internal, "store.damaged-near-file", `the store in "{folder}" is damaged, in the file "{file}" or one that it names ({cause}); restore a backup`, s.folder, f.lastRead(), err)
 	}
@@ -216,14 +216,14 @@ func (h *opening) damage(op string, id stele.ID, err error) error {
 	if _, ok := errors.AsType[*stele.Error](err); ok {
 		return err
 	}
-	if h.fence.isVoid() {
+	if h.failstop.isVoid() {
 		return replaced(op) // tables that were never written seem to be missing
 	}
 	if info := pebbledb.ExtractDataCorruptionInfo(err); info != nil {
 		return refuse(op, id, stele.Internal, "store.table-file-damaged", `the file "{file}" is damaged ({cause}); restore a backup`, info.Path, newTableError(info))
 	}
 	if pebbledb.IsCorruptionError(err) || errors.Is(err, errKey) || errors.Is(err, errChange) {
-		return refuse(op, id, stele.Internal, "store.damaged", `the store in "{folder}" is damaged ({cause}); restore a backup`, h.fence.folder, err)
+		return refuse(op, id, stele.Internal, "store.damaged", `the store in "{folder}" is damaged ({cause}); restore a backup`, h.failstop.folder, err)
 	}
 	return refuse(op, id, stele.Unavailable, "store.not-read", "reading failed: {cause}", err)
 }
@@ -253,9 +253,9 @@ func (d *damageLog) isNew(text string) bool {
 }
 
 // listener passes on what Pebble has to tell. It says nothing about failed writes,
-// which the fence reports, and what it says when the fence is void is about files that
+// which the failstop reports, and what it says when the failstop is void is about files that
 // were never written.
-func (s *Store) listener(f *fence) *pebbledb.EventListener {
+func (s *Store) listener(f *failstop) *pebbledb.EventListener {
 	return &pebbledb.EventListener{
 		DataCorruption: func(info pebbledb.DataCorruptionInfo) {
 			if !f.isVoid() && s.damaged.isNew(info.Path) {
@@ -272,8 +272,8 @@ func (s *Store) listener(f *fence) *pebbledb.EventListener {
 
 // engineLog is Pebble's way to log.
 type engineLog struct {
-	log   *slog.Logger
-	fence *fence
+	log      *slog.Logger
+	failstop *failstop
 }
 
 func (l *engineLog) Infof(string, ...any) {}
@@ -283,10 +283,10 @@ func (l *engineLog) Errorf(format string, args ...any) {
 }
 
 // Fatalf is called when Pebble can't continue, and should end the process. Instead the
-// fence keeps Pebble from the disk, and the store opens Pebble again. The fence keeps
+// failstop keeps Pebble from the disk, and the store opens Pebble again. The failstop keeps
 // failed writes from getting here, so a call is a fault of Pebble's or its caller's.
 func (l *engineLog) Fatalf(format string, args ...any) {
 	err := stele.Messagef("store.engine-stopped", "pebble: {reason}", fmt.Sprintf(format, args...))
 	l.log.Error("the storage engine gave up", "error", err)
-	l.fence.freeze(err)
+	l.failstop.freeze(err)
 }

@@ -53,13 +53,13 @@ func sample(t testing.TB, name string, version uint64, aliases ...stele.ID) *ste
 	}
 }
 
-// ledger knows what was acknowledged.
-type ledger struct {
+// acknowledged knows what was acknowledged.
+type acknowledged struct {
 	mu    sync.Mutex
 	known map[stele.ID]uint64 // the last version that was acknowledged
 }
 
-func (l *ledger) add(records ...*stele.Record) {
+func (l *acknowledged) add(records ...*stele.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known == nil {
@@ -70,7 +70,7 @@ func (l *ledger) add(records ...*stele.Record) {
 	}
 }
 
-func (l *ledger) copy() map[stele.ID]uint64 {
+func (l *acknowledged) copy() map[stele.ID]uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := make(map[stele.ID]uint64, len(l.known))
@@ -124,12 +124,12 @@ func waitReady(t testing.TB, s *Store) {
 // worker commits, updates and ingests until the context ends. It keeps what was
 // acknowledged, and fails on errors that a failing disk does not cause.
 type worker struct {
-	t      testing.TB
-	s      *Store
-	name   string
-	ledger *ledger
-	known  []*stele.Record // as far as the worker knows
-	n      int
+	t            testing.TB
+	s            *Store
+	name         string
+	acknowledged *acknowledged
+	known        []*stele.Record // as far as the worker knows
+	n            int
 }
 
 // step does one thing. It reports whether it was acknowledged.
@@ -177,7 +177,7 @@ func (w *worker) step(ctx context.Context, rng *rand.Rand) bool {
 // keep notes what was acknowledged.
 func (w *worker) keep(err error, records ...*stele.Record) bool {
 	if err == nil {
-		w.ledger.add(records...)
+		w.acknowledged.add(records...)
 		return true
 	}
 	if k := stele.KindOf(err); k != stele.Unavailable && k != stele.Conflict && !errors.Is(err, context.Canceled) {
@@ -193,7 +193,7 @@ func TestEveryWrite(t *testing.T) {
 		disk := &faulty{FS: vfs.NewMem()}
 		s := openOn(t, disk, "db")
 		begin := disk.ops.Load()
-		workload(t, s, &ledger{})
+		workload(t, s, &acknowledged{})
 		mustClose(t, s)
 		return disk.ops.Load() - begin
 	}()
@@ -210,7 +210,7 @@ func TestEveryWrite(t *testing.T) {
 			disk := &faulty{FS: vfs.NewMem()}
 			s := openOn(t, disk, "db")
 			disk.failAfter(n, c.count, "", c.fault, c.torn)
-			var l ledger
+			var l acknowledged
 			workload(t, s, &l)
 			disk.heal()
 			waitReady(t, s)
@@ -230,10 +230,10 @@ func TestEveryWrite(t *testing.T) {
 }
 
 // workload does the same things each time, whatever becomes of them.
-func workload(t testing.TB, s *Store, l *ledger) {
+func workload(t testing.TB, s *Store, l *acknowledged) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
-	w := &worker{t: t, s: s, name: "w", ledger: l}
+	w := &worker{t: t, s: s, name: "w", acknowledged: l}
 	for range 150 {
 		if !w.step(t.Context(), rng) {
 			// Reads go on, whatever the disk does.
@@ -317,13 +317,13 @@ func TestFailingDisk(t *testing.T) {
 	for round := range 8 {
 		disk := &faulty{FS: vfs.NewCrashableMem()}
 		s := openOn(t, disk, "db")
-		var l ledger
+		var l acknowledged
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for i := range 4 {
 			own := rand.New(rand.NewPCG(seed, uint64(round*10+i+1)))
 			wg.Go(func() {
-				w := &worker{t: t, s: s, name: fmt.Sprintf("r%dw%d", round, i), ledger: &l}
+				w := &worker{t: t, s: s, name: fmt.Sprintf("r%dw%d", round, i), acknowledged: &l}
 				for ctx.Err() == nil {
 					w.step(ctx, own)
 				}

@@ -126,7 +126,7 @@ func (s *Store) upgradeVersions(h *opening) error {
 			err = h.db.Set(metaVersions, nil, pebbledb.Sync)
 		}
 	}
-	if err := h.fence.broken(); err != nil {
+	if err := h.failstop.broken(); err != nil {
 		return refuse("open", stele.ID{}, stele.Unavailable, "store.not-written", "the store can't be written: {cause}", err)
 	}
 	if err != nil {

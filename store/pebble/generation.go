@@ -106,13 +106,13 @@ func (s *Store) finishGenerations(change *generationChange) (v *view, err error)
 			err = fmt.Errorf("%v", p)
 		}
 		if err != nil {
-			h.fence.freeze(err)
+			h.failstop.freeze(err)
 			v, err = nil, refuse(op, stele.ID{}, stele.Unavailable, "store.generation-outcome-unknown", "it is unknown whether the generation was kept ({cause}); look before you try again", err)
 		}
 	}()
 	err = h.db.Set(metaGenerations, change.text, pebbledb.Sync)
 	if err == nil {
-		err = h.fence.broken()
+		err = h.failstop.broken()
 	}
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func (s *Store) Ready(ctx context.Context) error {
 
 // writable returns why the store can't write so many bytes more, or nil.
 func (s *Store) writable(op string, size uint64) error {
-	if cause := s.current.Load().fence.broken(); cause != nil {
+	if cause := s.current.Load().failstop.broken(); cause != nil {
 		return refuse(op, stele.ID{}, stele.Unavailable, "store.reads-only-after-failed-write", `a write to "{folder}" failed ({cause}); the store reads only, and opens itself again when it can: try again later`, s.folder, cause)
 	}
 	usage, err := s.fs.GetDiskUsage(s.folder)
@@ -42,12 +42,12 @@ func (s *Store) writable(op string, size uint64) error {
 	return nil
 }
 
-// fail is told by a fence that it froze. It must not block. The first failure of the
+// fail is told by a failstop that it froze. It must not block. The first failure of the
 // opening in use is all that the keeper needs to know of.
 func (s *Store) fail(h *opening, cause error) {
 	s.log.Error("a write failed; the store reads only", "folder", s.folder, "error", cause)
 	if s.isClosing() {
-		h.fence.empty() // the store does not reopen it
+		h.failstop.empty() // the store does not reopen it
 	}
 	select {
 	case s.failures <- h:
@@ -64,7 +64,7 @@ func (s *Store) keep() {
 		case <-s.failures:
 			// An opening may have failed while it was tried, or closed; the one in use
 			// decides.
-			if h := s.current.Load(); h.fence.broken() != nil {
+			if h := s.current.Load(); h.failstop.broken() != nil {
 				s.recover(h)
 			}
 		}
@@ -82,10 +82,10 @@ func (s *Store) recover(old *opening) {
 	s.log.Info("the store was opened again and can write", "folder", s.folder, "lastChange", seq)
 	// No new reader uses the old opening any more. What waits in it, such as the
 	// committer if it stalls, continues.
-	old.fence.empty()
+	old.failstop.empty()
 	s.workers.Go(func() {
 		_ = old.close() // what it has to say is in the log
-		next.fence.release()
+		next.failstop.release()
 	})
 }
 
@@ -102,11 +102,11 @@ func (s *Store) reopen() *opening {
 		case <-timer.C:
 		}
 		next, err := s.open(true)
-		if err == nil && next.fence.broken() == nil {
+		if err == nil && next.failstop.broken() == nil {
 			return next
 		}
 		if next != nil {
-			err = errors.Join(err, next.fence.broken(), next.close())
+			err = errors.Join(err, next.failstop.broken(), next.close())
 		}
 		wait = min(2*wait, 128*s.o.Retry)
 		s.log.Warn("the store can't be opened again yet", "folder", s.folder, "error", err, "wait", wait)

@@ -425,7 +425,7 @@ func (s *Store) finishIngest(in *ingest) (v *view, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
-			h.fence.freeze(err)
+			h.failstop.freeze(err)
 			v, err = nil, unknownIngest(err)
 		}
 	}()
@@ -447,8 +447,8 @@ func (s *Store) finishIngest(in *ingest) (v *view, err error) {
 	if in.last = h.seq + in.build.accepted; len(in.build.paths) == 0 {
 		return nil, nil
 	}
-	if err := errors.Join(h.db.Ingest(context.WithoutCancel(in.ctx), in.build.paths), h.fence.broken()); err != nil {
-		h.fence.freeze(err)
+	if err := errors.Join(h.db.Ingest(context.WithoutCancel(in.ctx), in.build.paths), h.failstop.broken()); err != nil {
+		h.failstop.freeze(err)
 		return nil, unknownIngest(err)
 	}
 	in.build.paths = nil // Pebble has them

@@ -68,7 +68,7 @@ func TestCloseReadOnly(t *testing.T) {
 	for _, kind := range []string{"", ".log", "MANIFEST", "db/0"} {
 		disk := &faulty{FS: vfs.NewMem()}
 		s := openOn(t, disk, "db")
-		var l ledger
+		var l acknowledged
 		disk.failAfter(20, 1<<40, kind, errBroken, false)
 		workload(t, s, &l)
 		mustClose(t, s)

@@ -13,7 +13,7 @@ const privateFile = 0o600
 
 // privateFS is the file system of the machine, with files that only their owner may read
 // and write, whatever the umask is. Pebble asks for mode 0666. The folders that Pebble
-// makes get their mode from the fence.
+// makes get their mode from the failstop.
 type privateFS struct{ vfs.FS }
 
 // Create implements [vfs.FS], as all below do.

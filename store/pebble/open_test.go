@@ -80,7 +80,7 @@ func TestMachineCrash(t *testing.T) {
 	for round := range 15 {
 		disk := &faulty{FS: vfs.NewCrashableMem()}
 		s := openOn(t, disk, "store")
-		var done ledger
+		var done acknowledged
 		var workers sync.WaitGroup
 		stop := make(chan struct{})
 		for n := range 4 {

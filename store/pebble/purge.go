@@ -87,10 +87,10 @@ func (s *Store) renew(ctx context.Context, touch bool) error {
 }
 
 // finishRenewal is the committer's part: nothing is written meanwhile. To the old opening it
-// is a crash, from which the new one recovers; see fence.
+// is a crash, from which the new one recovers; see failstop.
 func (s *Store) finishRenewal(r *renewal) error {
 	old := s.current.Load()
-	if !old.fence.retire(errRenewed) {
+	if !old.failstop.retire(errRenewed) {
 		return s.stopped("purge") // a write failed, and the keeper is about to open it again
 	}
 	next, err := s.open(true)
@@ -105,10 +105,10 @@ func (s *Store) finishRenewal(r *renewal) error {
 		return refuse("purge", stele.ID{}, stele.Unavailable, "store.not-opened-again", "the store can't be opened again ({cause}); it reads only until it can", err)
 	}
 	s.install(next)
-	old.fence.empty()
+	old.failstop.empty()
 	s.workers.Go(func() {
 		_ = old.close() // what it has to say is in the log
-		next.fence.release()
+		next.failstop.release()
 		close(r.over)
 	})
 	return nil
@@ -133,7 +133,7 @@ func (h *opening) touch() error {
 	if err = errors.Join(err, it.Close()); err != nil {
 		return errors.Join(err, b.Close())
 	}
-	return errors.Join(h.db.Apply(b, pebbledb.Sync), b.Close(), h.fence.broken())
+	return errors.Join(h.db.Apply(b, pebbledb.Sync), b.Close(), h.failstop.broken())
 }
 
 // awaitRemoval waits until nothing is left of the given files that the opening does not

@@ -173,8 +173,8 @@ func (s *Store) submit(ctx context.Context, op string, q *request) error {
 }
 
 func (s *Store) enqueue(ctx context.Context, op string, q *request) error {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
+	s.queueing.RLock()
+	defer s.queueing.RUnlock()
 	select {
 	case <-s.closing:
 		return closed(op)

@@ -123,7 +123,7 @@ func (s *Store) setMeta(h *opening, values map[string][]byte) error {
 		err = errors.Join(err, b.Set([]byte(key), value, nil))
 	}
 	err = errors.Join(err, h.db.Apply(b, pebbledb.Sync))
-	if err := errors.Join(err, h.fence.broken()); err != nil {
+	if err := errors.Join(err, h.failstop.broken()); err != nil {
 		return refuse("open", stele.ID{}, stele.Unavailable, "store.not-written", "the store can't be written: {cause}", err)
 	}
 	return nil

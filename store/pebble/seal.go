@@ -36,7 +36,7 @@ func (s *Store) finishSeal(reason string) (v *view, err error) {
 			err = fmt.Errorf("%v", p)
 		}
 		if err != nil {
-			h.fence.freeze(err)
+			h.failstop.freeze(err)
 			v, err = nil, refuse("seal", stele.ID{}, stele.Unavailable, "store.seal-outcome-unknown", "it is unknown whether the store is sealed now ({cause}); look before you try again", err)
 		}
 	}()
@@ -46,7 +46,7 @@ func (s *Store) finishSeal(reason string) (v *view, err error) {
 		err = h.db.Set(metaSeal, []byte(reason), pebbledb.Sync)
 	}
 	if err == nil {
-		err = h.fence.broken()
+		err = h.failstop.broken()
 	}
 	if err != nil {
 		return nil, err

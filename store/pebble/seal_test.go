@@ -58,7 +58,7 @@ func TestSealEveryWrite(t *testing.T) {
 func waitOpen(t *testing.T, s *Store) {
 	t.Helper()
 	for range 5000 {
-		if s.current.Load().fence.broken() == nil && s.writable("test", 0) == nil {
+		if s.current.Load().failstop.broken() == nil && s.writable("test", 0) == nil {
 			return
 		}
 		time.Sleep(2 * time.Millisecond)

@@ -9,7 +9,7 @@
 //   - ingest.go writes many new records as sorted tables, past log and memtables.
 //   - view.go and read.go show what is durable: a reader sees the state after the last
 //     acknowledged group, not the one that is on its way to the disk.
-//   - fence.go and health.go are about a disk that fails or is full. The store is
+//   - failstop.go and health.go are about a disk that fails or is full. The store is
 //     read-only then, and opens itself again when it can.
 package pebble
 
@@ -92,7 +92,7 @@ type Store struct {
 	since  time.Time // the folder is locked
 
 	queue     chan *request // to the committer
-	gate      sync.RWMutex  // held for reading while a caller puts something there
+	queueing  sync.RWMutex  // held for reading while a caller puts something there
 	closing   chan struct{} // closed by Close
 	failures  chan *opening // to the keeper, openings that are frozen
 	workers   sync.WaitGroup
@@ -224,12 +224,12 @@ func (s *Store) tables() string { return s.fs.PathJoin(s.folder, "ingest") }
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.closing)
-		if h := s.current.Load(); h.fence.broken() != nil {
-			h.fence.empty() // the committer may wait for what it writes
+		if h := s.current.Load(); h.failstop.broken() != nil {
+			h.failstop.empty() // the committer may wait for what it writes
 		}
-		s.gate.Lock() // no caller is putting something in the queue any more
+		s.queueing.Lock() // no caller is putting something in the queue any more
 		close(s.queue)
-		s.gate.Unlock()
+		s.queueing.Unlock()
 		s.workers.Wait()
 		s.mu.Lock()
 		last := s.view.Swap(nil)

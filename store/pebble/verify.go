@@ -191,15 +191,15 @@ func (c *checker) page(from, end []byte) (page []keyValue, next []byte, err erro
 	}
 	c.damaged = true
 	c.problem("verify.unreadable-after-key", "after {key}: {cause}.", describeKey(last), err)
-	if next = c.behind(err, last); next != nil && bytes.Compare(next, end) >= 0 {
+	if next = c.afterDamage(err, last); next != nil && bytes.Compare(next, end) >= 0 {
 		next = nil
 	}
 	return page, next, nil
 }
 
-// behind returns the first key after the damaged table that the error names, nil if it
+// afterDamage returns the first key after the damaged table that the error names, nil if it
 // names none.
-func (c *checker) behind(err error, last []byte) []byte {
+func (c *checker) afterDamage(err error, last []byte) []byte {
 	info, ok := errors.AsType[*tableError](err)
 	if !ok || bytes.Compare(info.end, last) < 0 {
 		return nil

@@ -13,12 +13,12 @@ import (
 )
 
 // opening is one opening of Pebble. A store has one at a time, except while another
-// replaces it after a failure; see fence.
+// replaces it after a failure; see failstop.
 type opening struct {
-	db      *pebbledb.DB
-	fence   *fence
-	options *pebbledb.Options
-	log     func(string, ...any)
+	db       *pebbledb.DB
+	failstop *failstop
+	options  *pebbledb.Options
+	log      func(string, ...any)
 
 	// use is held for reading while Pebble is used, and for writing to close it. What
 	// waits between two reads, such as the body of a caller's loop, does not hold it.
@@ -47,10 +47,10 @@ func (h *opening) close() (err error) {
 		return nil
 	}
 	h.dead = true
-	h.fence.setUnread(true)
-	frozen := h.fence.broken() != nil
+	h.failstop.setUnread(true)
+	frozen := h.failstop.broken() != nil
 	if frozen {
-		h.fence.empty()
+		h.failstop.empty()
 	}
 	for snap := range h.snaps {
 		h.forget(snap)
@@ -169,7 +169,7 @@ func (s *Store) read(ctx context.Context, op string, f func(v *view) error) erro
 		if err != nil {
 			return err
 		}
-		if err = s.readView(v, op, f); err == nil || !v.opening.fence.isVoid() || s.isClosing() {
+		if err = s.readView(v, op, f); err == nil || !v.opening.failstop.isVoid() || s.isClosing() {
 			return err
 		}
 	}

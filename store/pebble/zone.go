@@ -403,7 +403,7 @@ func (s *Store) firstZones(h *opening) error {
 	if err := addZoneStates(h.db, b, seq); err != nil {
 		return h.damage("open", stele.ID{}, err)
 	}
-	if err := errors.Join(b.Commit(pebbledb.Sync), h.fence.broken()); err != nil {
+	if err := errors.Join(b.Commit(pebbledb.Sync), h.failstop.broken()); err != nil {
 		return refuse("open", stele.ID{}, stele.Unavailable, "store.not-written", "the store can't be written: {cause}", err)
 	}
 	return nil

@@ -51,8 +51,8 @@ const longestIngest = 10 * time.Minute
 
 // ingest commits an ingest as a group of its own, in the caller's goroutine.
 func (s *Store) ingest(ctx context.Context, q *request) error {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
+	s.queueing.RLock()
+	defer s.queueing.RUnlock()
 	if s.isClosed() {
 		return closed("ingest")
 	}

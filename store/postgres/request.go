@@ -186,8 +186,8 @@ func (s *Store) enqueue(ctx context.Context, q *request) error {
 	if s.isClosed() {
 		return closed("commit")
 	}
-	s.gate.RLock()
-	defer s.gate.RUnlock()
+	s.queueing.RLock()
+	defer s.queueing.RUnlock()
 	if s.isClosed() {
 		return closed("commit")
 	}

@@ -87,7 +87,7 @@ type Store struct {
 	ingesting chan *writer  // has the free writers for ingests
 	writers   []*writer     // of the committers
 	queue     chan *request // to the committers
-	gate      sync.RWMutex  // held for reading while a caller puts something there, or ingests
+	queueing  sync.RWMutex  // held for reading while a caller puts something there, or ingests
 
 	closing   context.Context
 	close     context.CancelFunc
@@ -259,9 +259,9 @@ func (s *Store) Close() error {
 		s.lag.mu.Lock() // no goroutine starts to probe the primary from now on
 		s.close()
 		s.lag.mu.Unlock()
-		s.gate.Lock() // no caller is putting something in the queue any more
+		s.queueing.Lock() // no caller is putting something in the queue any more
 		close(s.queue)
-		s.gate.Unlock()
+		s.queueing.Unlock()
 		s.workers.Wait()
 		s.leave()
 		// An iterator that is under way has a connection until it ends.

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// testDesk is a desk with a small Makefile and a program stele that prints its
+// testSandbox is a sandbox with a small Makefile and a program stele that prints its
 // arguments, or fails if the first is "fail".
-func testDesk(t *testing.T) *desk {
+func testSandbox(t *testing.T) *sandbox {
 	t.Helper()
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "Makefile"), ".PHONY: demo test\ndemo test:\n\techo demo\n", 0o600)
@@ -19,10 +19,10 @@ func testDesk(t *testing.T) *desk {
 		"#!/bin/sh\nif [ \"$1\" = fail ]; then echo failed >&2; exit 1; fi\n"+
 			"if [ \"$1\" = hang ]; then sleep 600; fi\nif [ \"$1\" = mute ]; then exit 3; fi\n"+
 			"[ $# -gt 0 ] || cat\nprintf '%s\\n' \"$@\"\n", 0o700)
-	return &desk{sh: shell{dir: dir, env: []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}}, timeout: 20 * time.Second, life: t.Context()}
+	return &sandbox{sh: shell{dir: dir, env: []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}}, timeout: 20 * time.Second, life: t.Context()}
 }
 
-func TestDesk(t *testing.T) {
+func TestSandbox(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		text string // ~ stands for the fence
@@ -86,7 +86,7 @@ func TestDesk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := strings.Join(testDesk(t).check(t.Context(), p, false), "\n")
+			got := strings.Join(testSandbox(t).check(t.Context(), p, false), "\n")
 			if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 				t.Errorf("complaint %q\nwant %q", got, tt.want)
 			}
@@ -97,8 +97,8 @@ func TestDesk(t *testing.T) {
 	}
 }
 
-func TestDeskTimeout(t *testing.T) {
-	d := testDesk(t)
+func TestSandboxTimeout(t *testing.T) {
+	d := testSandbox(t)
 	d.timeout = time.Second
 	for _, text := range []string{"```console\n$ stele hang\n```", "```sh\nstele hang\n```"} {
 		p, err := parsePage("page.md", text)
@@ -111,7 +111,7 @@ func TestDeskTimeout(t *testing.T) {
 	}
 }
 
-func TestDeskUpdate(t *testing.T) {
+func TestSandboxUpdate(t *testing.T) {
 	const (
 		before = "# Page\n```console\n$ stele a b\nold\n$ stele c\n...\n```\n" +
 			"- item\n\n  ```console\n  $ stele d\n  ```\n\n```sh\nstele fail\n```\n```console\n$ stele mute\n```\nend\n"
@@ -122,7 +122,7 @@ func TestDeskUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	complaints := testDesk(t).check(t.Context(), p, true)
+	complaints := testSandbox(t).check(t.Context(), p, true)
 	if got := strings.Join(p.lines, "\n"); got != after {
 		t.Errorf("got\n%s\nwant\n%s", got, after)
 	}
@@ -135,7 +135,7 @@ func TestDeskUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := testDesk(t).check(t.Context(), p, true); len(got) == 0 {
+	if got := testSandbox(t).check(t.Context(), p, true); len(got) == 0 {
 		t.Error("output that looks like a prompt was written into the page")
 	}
 }

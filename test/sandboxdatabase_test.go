@@ -17,7 +17,7 @@ const (
 )
 
 // startDatabase starts PostgreSQL, and tells programs how to enter.
-func (d *desk) startDatabase() (err error) {
+func (d *sandbox) startDatabase() (err error) {
 	if d.database, err = postgrestest.New(postgrestest.Options{NoSync: true}); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (d *desk) startDatabase() (err error) {
 }
 
 // endDatabase ends PostgreSQL if it runs.
-func (d *desk) endDatabase() error {
+func (d *sandbox) endDatabase() error {
 	if d.database == nil {
 		return nil
 	}

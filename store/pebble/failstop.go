@@ -14,25 +14,25 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// fence stands between one opening of Pebble and the disk.
+// failstop stands between one opening of Pebble and the disk.
 //
 // Pebble does not survive a failed write to its log or manifest. It panics or calls
 // Logger.Fatalf, from the goroutine of a caller or from one of its own, and in the
 // middle of changing logs it does so while a mutex is in a state that makes the Go
-// runtime end the process (DB.rotateWAL in version 2.1.7). So the fence never returns
-// such an error to Pebble. At the first failed write the fence freezes: nothing that
-// this opening of Pebble does reaches the disk from then on, and the fence reports
+// runtime end the process (DB.rotateWAL in version 2.1.7). So the failstop never returns
+// such an error to Pebble. At the first failed write the failstop freezes: nothing that
+// this opening of Pebble does reaches the disk from then on, and the failstop reports
 // success for all of it. To the disk that is a crash, from which Pebble recovers like
-// from any other: another opening, with a fence of its own, reads the logs again. The
-// committer asks the fence, after Pebble said that a commit is durable and before any
+// from any other: another opening, with a failstop of its own, reads the logs again. The
+// committer asks the failstop, after Pebble said that a commit is durable and before any
 // caller is told.
 //
-// While the fence is frozen the old opening still answers reads. A memtable must
+// While the failstop is frozen the old opening still answers reads. A memtable must
 // therefore not be dropped because it was "written" to a table, so writing tables
-// waits. When the old opening is not needed any more the fence is void: new tables are
+// waits. When the old opening is not needed any more the failstop is void: new tables are
 // written to memory, all that waits goes on, and the opening can be closed like a
 // healthy one. While Pebble is being opened or closed there are no readers, and a
-// failure makes the fence void at once: Open and Close would wait without end for
+// failure makes the failstop void at once: Open and Close would wait without end for
 // tables to be written.
 //
 // The next opening must leave the old one its tables while it is read from, also those
@@ -40,7 +40,7 @@ import (
 //
 // Files outside of the store's folder, where backups go, are left alone: an error
 // there is the backup's.
-type fence struct {
+type failstop struct {
 	vfs.FS
 	folder  string
 	failed  func(error) // told of the first failure; must not block
@@ -48,7 +48,7 @@ type fence struct {
 	unread  bool            // under mu: the opening has no readers
 	cause   error           // under mu: why it is frozen
 	void    chan struct{}   // closed when it is void
-	memory  vfs.FS          // where tables of a void fence are
+	memory  vfs.FS          // where tables of a void failstop are
 	outside context.Context // under mu: of the backup under way
 	last    string          // under mu: the log or manifest that was opened last
 	holds   bool            // under mu: tables are removed later
@@ -61,13 +61,13 @@ type fence struct {
 // tries again by other means after some errors.
 var errFrozen = stele.Messagef("store.opened-again-after-failed-write", "the store is opened again after a failed write: {cause}", os.ErrPermission)
 
-func newFence(fs vfs.FS, folder string, holds bool, failed func(error)) *fence {
-	return &fence{FS: fs, folder: folder, holds: holds, failed: failed, unread: true, void: make(chan struct{}), memory: vfs.NewMem()}
+func newFailstop(fs vfs.FS, folder string, holds bool, failed func(error)) *failstop {
+	return &failstop{FS: fs, folder: folder, holds: holds, failed: failed, unread: true, void: make(chan struct{}), memory: vfs.NewMem()}
 }
 
-// setUnread says whether the opening has no readers, so that a failure makes the fence
+// setUnread says whether the opening has no readers, so that a failure makes the failstop
 // void at once.
-func (f *fence) setUnread(unread bool) {
+func (f *failstop) setUnread(unread bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.unread = unread
@@ -75,7 +75,7 @@ func (f *fence) setUnread(unread bool) {
 
 // freeze cuts Pebble off from the disk. It returns when nothing is on its way there
 // any more.
-func (f *fence) freeze(cause error) {
+func (f *failstop) freeze(cause error) {
 	f.mu.Lock()
 	first, unread := f.cause == nil, f.unread
 	if first {
@@ -91,8 +91,8 @@ func (f *fence) freeze(cause error) {
 }
 
 // retire is freeze for an opening that is replaced on purpose: it is not reported. It
-// returns false if the fence is frozen already.
-func (f *fence) retire(cause error) bool {
+// returns false if the failstop is frozen already.
+func (f *failstop) retire(cause error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.cause != nil {
@@ -102,16 +102,16 @@ func (f *fence) retire(cause error) bool {
 	return true
 }
 
-// broken returns why the fence is frozen, or nil. What was written before a call
+// broken returns why the failstop is frozen, or nil. What was written before a call
 // that returns nil, and said to be synced, is on the disk.
-func (f *fence) broken() error {
+func (f *failstop) broken() error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.cause
 }
 
-// empty makes the fence void. The caller has frozen it before.
-func (f *fence) empty() {
+// empty makes the failstop void. The caller has frozen it before.
+func (f *failstop) empty() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
@@ -121,7 +121,7 @@ func (f *fence) empty() {
 	}
 }
 
-func (f *fence) isVoid() bool {
+func (f *failstop) isVoid() bool {
 	select {
 	case <-f.void:
 		return true
@@ -132,29 +132,29 @@ func (f *fence) isVoid() bool {
 
 // lastRead returns the log or manifest that was opened last: the damaged one, if
 // Open failed because of damage.
-func (f *fence) lastRead() string {
+func (f *failstop) lastRead() string {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.last
 }
 
 // backup lets files outside of the folder be written until the context ends.
-func (f *fence) backup(ctx context.Context) {
+func (f *failstop) backup(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.outside = ctx
 }
 
-func (f *fence) guards(name string) bool { return name == f.folder || f.PathDir(name) == f.folder }
+func (f *failstop) guards(name string) bool { return name == f.folder || f.PathDir(name) == f.folder }
 
 func isTable(name string) bool {
 	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
 }
 
 // change changes the disk by way of op, or pretends to. It does not pretend that a
-// table was written whose first part is on the disk: once the fence is void Pebble is
+// table was written whose first part is on the disk: once the failstop is void Pebble is
 // told that it was not, and writes another.
-func (f *fence) change(name string, op func() error) error {
+func (f *failstop) change(name string, op func() error) error {
 	if !f.guards(name) {
 		return f.changeOutside(op)
 	}
@@ -177,7 +177,7 @@ func (f *fence) change(name string, op func() error) error {
 }
 
 // changeOutside is change for files that are not the store's. It returns errors.
-func (f *fence) changeOutside(op func() error) error {
+func (f *failstop) changeOutside(op func() error) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if f.cause != nil {
@@ -190,10 +190,10 @@ func (f *fence) changeOutside(op func() error) error {
 	return op()
 }
 
-// create opens a file by way of op. The file of a frozen fence is one of nothing, or
+// create opens a file by way of op. The file of a frozen failstop is one of nothing, or
 // in memory if it is a table.
-func (f *fence) create(name string, op func() (vfs.File, error)) (vfs.File, error) {
-	file := &fencedFile{fence: f, name: name}
+func (f *failstop) create(name string, op func() (vfs.File, error)) (vfs.File, error) {
+	file := &failstopFile{failstop: f, name: name}
 	err := f.change(name, func() (err error) {
 		file.File, err = op()
 		return err
@@ -208,7 +208,7 @@ func (f *fence) create(name string, op func() (vfs.File, error)) (vfs.File, erro
 }
 
 // Create implements [vfs.FS], as all below do.
-func (f *fence) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (f *failstop) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return f.create(name, func() (vfs.File, error) {
 		if err := f.settle(name); err != nil {
 			return nil, err
@@ -222,18 +222,18 @@ func (f *fence) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 // that, and syncs the folder once after all of it (versionSet.logAndApply and
 // atomicfs.Marker.Move in version 2.1.7). A file system that does not keep that order
 // can be left by a crash with a marker of a manifest that is not there, or with none.
-func (f *fence) settle(name string) error {
+func (f *failstop) settle(name string) error {
 	if !f.guards(name) || !strings.HasPrefix(f.PathBase(name), "marker.") {
 		return nil
 	}
 	return syncFolder(f.FS, f.folder)
 }
 
-func (f *fence) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+func (f *failstop) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	return f.create(name, func() (vfs.File, error) { return f.FS.OpenReadWrite(name, category, opts...) })
 }
 
-func (f *fence) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (f *failstop) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return f.create(newname, func() (vfs.File, error) {
 		if f.wiping { // create holds mu
 			if err := f.FS.Remove(oldname); err != nil {
@@ -245,7 +245,7 @@ func (f *fence) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCat
 	})
 }
 
-func (f *fence) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+func (f *failstop) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if base := f.PathBase(name); strings.HasSuffix(base, ".log") || strings.HasPrefix(base, "MANIFEST") {
 		f.mu.Lock()
 		f.last = name
@@ -259,16 +259,16 @@ func (f *fence) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	return f.FS.Open(name, opts...)
 }
 
-func (f *fence) OpenDir(name string) (vfs.File, error) {
+func (f *failstop) OpenDir(name string) (vfs.File, error) {
 	file, err := f.FS.OpenDir(name)
 	if err != nil {
 		return nil, err
 	}
-	return &fencedFile{File: file, fence: f, name: name}, nil
+	return &failstopFile{File: file, failstop: f, name: name}, nil
 }
 
 // Link returns errors: if a table can't be linked Pebble copies it.
-func (f *fence) Link(oldname, newname string) error {
+func (f *failstop) Link(oldname, newname string) error {
 	if !f.guards(newname) {
 		return f.changeOutside(func() error { return f.FS.Link(oldname, newname) })
 	}
@@ -280,17 +280,17 @@ func (f *fence) Link(oldname, newname string) error {
 	return f.FS.Link(oldname, newname)
 }
 
-func (f *fence) Rename(oldname, newname string) error {
+func (f *failstop) Rename(oldname, newname string) error {
 	return f.change(newname, func() error { return f.FS.Rename(oldname, newname) })
 }
 
-func (f *fence) MkdirAll(name string, _ os.FileMode) error {
+func (f *failstop) MkdirAll(name string, _ os.FileMode) error {
 	return f.change(name, func() error { return f.FS.MkdirAll(name, private) })
 }
 
 // Remove returns errors: Pebble tolerates a file that can't be removed. But nothing is
 // removed that another opening may need.
-func (f *fence) Remove(name string) error {
+func (f *failstop) Remove(name string) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	switch {
@@ -309,7 +309,7 @@ func (f *fence) Remove(name string) error {
 }
 
 // RemoveAll is for files outside of the folder: Pebble has no folders in it.
-func (f *fence) RemoveAll(name string) error {
+func (f *failstop) RemoveAll(name string) error {
 	if f.guards(name) {
 		return errFrozen
 	}
@@ -318,7 +318,7 @@ func (f *fence) RemoveAll(name string) error {
 
 // release removes the tables that were held, and those to come at once. What can't be
 // removed now is removed when the store is opened the next time.
-func (f *fence) release() {
+func (f *failstop) release() {
 	f.mu.Lock()
 	f.holds = false
 	names := f.later
@@ -330,42 +330,42 @@ func (f *fence) release() {
 }
 
 // Lock does nothing: the store holds the lock, over all openings of Pebble.
-func (f *fence) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+func (f *failstop) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
-func (f *fence) Unwrap() vfs.FS { return f.FS }
+func (f *failstop) Unwrap() vfs.FS { return f.FS }
 
-// fencedFile is a file that was opened for writing, or a folder that may be synced.
-// It has no File if the fence was frozen already.
-type fencedFile struct {
+// failstopFile is a file that was opened for writing, or a folder that may be synced.
+// It has no File if the failstop was frozen already.
+type failstopFile struct {
 	vfs.File
-	fence *fence
-	name  string
+	failstop *failstop
+	name     string
 }
 
-func (f *fencedFile) Write(p []byte) (int, error) {
-	return len(p), f.fence.change(f.name, func() error {
+func (f *failstopFile) Write(p []byte) (int, error) {
+	return len(p), f.failstop.change(f.name, func() error {
 		_, err := f.File.Write(p)
 		return err
 	})
 }
 
-func (f *fencedFile) WriteAt(p []byte, at int64) (int, error) {
-	return len(p), f.fence.change(f.name, func() error {
+func (f *failstopFile) WriteAt(p []byte, at int64) (int, error) {
+	return len(p), f.failstop.change(f.name, func() error {
 		_, err := f.File.WriteAt(p, at)
 		return err
 	})
 }
 
-func (f *fencedFile) Sync() error {
-	return f.fence.change(f.name, func() error { return f.File.Sync() })
+func (f *failstopFile) Sync() error {
+	return f.failstop.change(f.name, func() error { return f.File.Sync() })
 }
 
-func (f *fencedFile) SyncData() error {
-	return f.fence.change(f.name, func() error { return f.File.SyncData() })
+func (f *failstopFile) SyncData() error {
+	return f.failstop.change(f.name, func() error { return f.File.SyncData() })
 }
 
-func (f *fencedFile) SyncTo(length int64) (full bool, err error) {
-	err = f.fence.change(f.name, func() (err error) {
+func (f *failstopFile) SyncTo(length int64) (full bool, err error) {
+	err = f.failstop.change(f.name, func() (err error) {
 		full, err = f.File.SyncTo(length)
 		return err
 	})
@@ -373,59 +373,59 @@ func (f *fencedFile) SyncTo(length int64) (full bool, err error) {
 }
 
 // Preallocate does not count as a failed write: a file system need not support it.
-func (f *fencedFile) Preallocate(offset, length int64) error {
-	f.fence.mu.RLock()
-	defer f.fence.mu.RUnlock()
-	if f.fence.cause != nil || f.File == nil {
+func (f *failstopFile) Preallocate(offset, length int64) error {
+	f.failstop.mu.RLock()
+	defer f.failstop.mu.RUnlock()
+	if f.failstop.cause != nil || f.File == nil {
 		return nil
 	}
 	return f.File.Preallocate(offset, length)
 }
 
 // Close closes the file in any case: it writes nothing any more.
-func (f *fencedFile) Close() error {
+func (f *failstopFile) Close() error {
 	if f.File == nil {
 		return nil
 	}
 	err := f.File.Close()
-	if err != nil && f.fence.guards(f.name) {
-		f.fence.freeze(err)
+	if err != nil && f.failstop.guards(f.name) {
+		f.failstop.freeze(err)
 		return nil
 	}
 	return err
 }
 
-func (f *fencedFile) Read(p []byte) (int, error) {
+func (f *failstopFile) Read(p []byte) (int, error) {
 	if f.File == nil {
 		return 0, io.EOF
 	}
 	return f.File.Read(p)
 }
 
-func (f *fencedFile) ReadAt(p []byte, at int64) (int, error) {
+func (f *failstopFile) ReadAt(p []byte, at int64) (int, error) {
 	if f.File == nil {
 		return 0, io.EOF
 	}
 	return f.File.ReadAt(p, at)
 }
 
-func (f *fencedFile) Prefetch(offset, length int64) error {
+func (f *failstopFile) Prefetch(offset, length int64) error {
 	if f.File == nil {
 		return nil
 	}
 	return f.File.Prefetch(offset, length)
 }
 
-func (f *fencedFile) Fd() uintptr {
+func (f *failstopFile) Fd() uintptr {
 	if f.File == nil {
 		return vfs.InvalidFd
 	}
 	return f.File.Fd()
 }
 
-func (f *fencedFile) Stat() (vfs.FileInfo, error) {
+func (f *failstopFile) Stat() (vfs.FileInfo, error) {
 	if f.File == nil {
-		return nothing(f.fence.PathBase(f.name)), nil
+		return nothing(f.failstop.PathBase(f.name)), nil
 	}
 	return f.File.Stat()
 }

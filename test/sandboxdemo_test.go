@@ -32,8 +32,8 @@ type demo struct {
 	token           string // of an administrator
 }
 
-// startDemo starts the demo in the desk's world.
-func (d *desk) startDemo(ctx context.Context) (*demo, error) {
+// startDemo starts the demo in the sandbox's world.
+func (d *sandbox) startDemo(ctx context.Context) (*demo, error) {
 	port, err := findPort()
 	if err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func (d *desk) startDemo(ctx context.Context) (*demo, error) {
 }
 
 // endDemo waits for the end of the demo, if it runs, which must exit with success. The end
-// of the desk's life has sent it a signal: a second one would end it at once.
-func (d *desk) endDemo() error {
+// of the sandbox's life has sent it a signal: a second one would end it at once.
+func (d *sandbox) endDemo() error {
 	if d.demo == nil {
 		return nil
 	}
@@ -124,7 +124,7 @@ func speaks(command string) bool {
 
 // runShown runs the commands of a block; it starts the demo for those that use it, and a
 // database for those that use one.
-func (d *desk) runShown(ctx context.Context, commands []string) ([]result, error) {
+func (d *sandbox) runShown(ctx context.Context, commands []string) ([]result, error) {
 	if d.literal {
 		results, err := d.sh.run(ctx, commands...)
 		for i := range results {
@@ -152,7 +152,7 @@ func (d *desk) runShown(ctx context.Context, commands []string) ([]result, error
 }
 
 // runDemo runs commands of which some may use the demo.
-func (d *desk) runDemo(ctx context.Context, commands []string) ([]result, error) {
+func (d *sandbox) runDemo(ctx context.Context, commands []string) ([]result, error) {
 	if d.demo == nil && slices.ContainsFunc(commands, speaks) {
 		var err error
 		if d.demo, err = d.startDemo(d.life); err != nil {

@@ -71,8 +71,8 @@ func (c *Check) enclosing(ctx context.Context, name string) (*zone, error) {
 	if !ok {
 		return &zone{why: "no trust anchor is above " + name}, nil
 	}
-	c.budget.chain.Lock()
-	defer c.budget.chain.Unlock()
+	c.budget.trustChain.Lock()
+	defer c.budget.trustChain.Unlock()
 	z, err := c.anchored(ctx, top)
 	if err != nil {
 		return nil, err

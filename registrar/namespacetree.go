@@ -9,8 +9,8 @@ import (
 	"github.com/stele-id/stele/publish/zonemap"
 )
 
-// spaces is all namespaces at one time. It does not change: a new value replaces it.
-type spaces struct {
+// namespaceTree is all namespaces at one time. It does not change: a new value replaces it.
+type namespaceTree struct {
 	*namespaces.Tree
 	schemes *stele.Schemes
 
@@ -25,8 +25,8 @@ type spaces struct {
 }
 
 // view returns the namespaces as this process knows them.
-func (r *Registrar) view(ctx context.Context) (*spaces, error) {
-	if s := r.spaces.Load(); s != nil {
+func (r *Registrar) view(ctx context.Context) (*namespaceTree, error) {
+	if s := r.namespaceTree.Load(); s != nil {
 		return s, nil
 	}
 	if err := r.lock(ctx); err != nil {
@@ -49,11 +49,11 @@ func (r *Registrar) lock(ctx context.Context) error {
 func (r *Registrar) unlock() { <-r.changes }
 
 // latest is view for a caller that holds the lock.
-func (r *Registrar) latest(ctx context.Context) (*spaces, error) {
-	if s := r.spaces.Load(); s != nil {
+func (r *Registrar) latest(ctx context.Context) (*namespaceTree, error) {
+	if s := r.namespaceTree.Load(); s != nil {
 		return s, nil
 	}
-	s := &spaces{Tree: namespaces.New(r.schemes), schemes: r.schemes, replaced: make(chan struct{})}
+	s := &namespaceTree{Tree: namespaces.New(r.schemes), schemes: r.schemes, replaced: make(chan struct{})}
 	var err error
 	if s.epoch, err = r.store.Cell(ctx, epochCell); err != nil {
 		return nil, tell("read namespaces", err)
@@ -70,14 +70,14 @@ func (r *Registrar) latest(ctx context.Context) (*spaces, error) {
 			r.o.Log.Error("a namespace in the store is not one that this program would make", "namespace", ns.Key().String(), "err", err)
 		}
 	}
-	r.spaces.Store(s)
+	r.namespaceTree.Store(s)
 	return s, nil
 }
 
 // replace replaces s by changed; nil makes the next view read the store again. The
 // caller holds the lock.
-func (r *Registrar) replace(s, changed *spaces) {
-	r.spaces.Store(changed)
+func (r *Registrar) replace(s, changed *namespaceTree) {
+	r.namespaceTree.Store(changed)
 	close(s.replaced)
 }
 
@@ -89,16 +89,16 @@ func (r *Registrar) Reload(ctx context.Context) error {
 		return err
 	}
 	defer r.unlock()
-	if s := r.spaces.Load(); s != nil {
+	if s := r.namespaceTree.Load(); s != nil {
 		r.replace(s, nil)
 	}
 	return nil
 }
 
-// with returns spaces in which ns is what it is now.
-func (s *spaces) with(ns *stele.Namespace) (*spaces, error) {
+// with returns a namespaceTree in which ns is what it is now.
+func (s *namespaceTree) with(ns *stele.Namespace) (*namespaceTree, error) {
 	tree, err := s.Tree.With(ns)
-	next := &spaces{
+	next := &namespaceTree{
 		Tree: tree, schemes: s.schemes, checked: s.checked, delegated: s.delegated, exact: s.exact,
 		versions: s.versions, zoned: s.zoned, epoch: s.epoch, replaced: make(chan struct{}),
 	}
@@ -110,7 +110,7 @@ func (s *spaces) with(ns *stele.Namespace) (*spaces, error) {
 }
 
 // note keeps what some namespace asks for.
-func (s *spaces) note(ns *stele.Namespace) {
+func (s *namespaceTree) note(ns *stele.Namespace) {
 	s.versions += ns.Version
 	s.zoned = s.zoned || ns.Publication.Zone != ""
 	s.checked = s.checked || ns.Checked
@@ -118,16 +118,16 @@ func (s *spaces) note(ns *stele.Namespace) {
 	s.delegated = s.delegated || ns.Delegate != ""
 }
 
-// chainOf returns the namespaces of a name, the nearest first and the root last. A scheme
+// ancestorsOf returns the namespaces of a name, the nearest first and the root last. A scheme
 // that is not known has only its root.
-func (s *spaces) chainOf(id stele.ID) []*stele.Namespace {
-	return s.chain(id, s.Of(id))
+func (s *namespaceTree) ancestorsOf(id stele.ID) []*stele.Namespace {
+	return s.ancestors(id, s.Of(id))
 }
 
-// chain is chainOf for a name whose namespace was looked up.
-func (s *spaces) chain(id stele.ID, n *namespaces.Node) []*stele.Namespace {
+// ancestors is ancestorsOf for a name whose namespace was looked up.
+func (s *namespaceTree) ancestors(id stele.ID, n *namespaces.Node) []*stele.Namespace {
 	if n == nil {
 		return []*stele.Namespace{{Scheme: id.Scheme()}}
 	}
-	return s.Chain(n)
+	return s.Ancestors(n)
 }
