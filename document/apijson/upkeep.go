@@ -11,7 +11,7 @@ type SecretKeys struct {
 
 // SecretKey is a key that encrypts secrets.
 type SecretKey struct {
-	ID      string `json:"id" example:"5f0c1d2e3a4b" doc:"Derived from the key, which it does not help to find."`
+	ID      string `json:"id" example:"5f0c1d2e3a4b" doc:"Derived from the key, which it does not reveal."`
 	Current bool   `json:"current,omitempty" doc:"New secrets are encrypted under it."`
 	Present bool   `json:"present,omitempty" doc:"This server has it."`
 	Secrets int    `json:"secrets" doc:"How many secrets are encrypted under it."`

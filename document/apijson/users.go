@@ -7,7 +7,7 @@ type User struct {
 	Name     string    `json:"name" minLength:"1" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._@-]*$" example:"ann"`
 	Groups   []string  `json:"groups,omitempty" maxItems:"100" maxLength:"64" doc:"Whose member the user is."`
 	Admin    bool      `json:"admin,omitempty" doc:"May do everything."`
-	Disabled bool      `json:"disabled,omitempty" doc:"May do nothing more than the public."`
+	Disabled bool      `json:"disabled,omitempty" doc:"May do no more than the public."`
 	Created  time.Time `json:"created" readOnly:"true"`
 	Modified time.Time `json:"modified" readOnly:"true"`
 	By       string    `json:"by,omitempty" readOnly:"true" doc:"Who made the last change."`
@@ -55,11 +55,11 @@ type Role struct {
 
 // Token is a token as it is shown: without its secret.
 type Token struct {
-	ID      string    `json:"id" doc:"By which it is revoked; it is no secret." example:"4k2m9x0q7rbc"`
+	ID      string    `json:"id" doc:"By which it is revoked. It is not secret." example:"4k2m9x0q7rbc"`
 	User    string    `json:"user"`
 	Label   string    `json:"label,omitempty" doc:"What it is for."`
 	Created time.Time `json:"created"`
-	Expires time.Time `json:"expires,omitzero" doc:"From then on it is of no use; without it, that is never."`
+	Expires time.Time `json:"expires,omitzero" doc:"From then on the server refuses it; without it, it never expires."`
 	Revoked time.Time `json:"revoked,omitzero"`
 	LastUse time.Time `json:"lastUse,omitzero" doc:"To the minute or so."`
 	By      string    `json:"by,omitempty" doc:"Who made it."`
@@ -67,8 +67,8 @@ type Token struct {
 	Parent     string   `json:"parent,omitempty" doc:"The token that made it. Without it, it is a child of its user." example:"0f3t8h2w9ynd"`
 	Scopes     []string `json:"scopes,omitempty" doc:"What it may be used for; without it, all that its user may do."`
 	Namespaces []string `json:"namespaces,omitempty" doc:"To which it is limited; without it, to none."`
-	EndedWith  string   `json:"endedWith,omitempty" doc:"The token above it that was revoked, so that this one is of no use."`
-	Shut       bool     `json:"shut,omitempty" doc:"A restore shut it: it is of no use until an administrator opens it."`
+	EndedWith  string   `json:"endedWith,omitempty" doc:"The token above it that was revoked, and this one with it."`
+	Shut       bool     `json:"shut,omitempty" doc:"A restore suspended it: the server refuses it until an administrator opens it."`
 }
 
 // NewToken is a token that a caller asks for.

@@ -12,7 +12,7 @@ func (h *Handler) changeOperations() []operation {
 	return []operation{{
 		name: "listChanges", method: http.MethodGet, path: "changes", group: "Running the server",
 		summary: "List what was changed, in order",
-		about:   "For who copies the registry elsewhere: it tells of all that there is.",
+		about:   "For programs that copy the registry elsewhere: the list has all changes.",
 		asks:    administrator, scope: auth.ScopeBackup,
 		query: []parameter{
 			{name: "after", kind: numberKind, usual: "0", about: "only changes after the one with this number", example: "0"},

@@ -103,7 +103,7 @@ func (o *operation) scopeWords() string {
 func (r right) words() string {
 	switch r {
 	case anyone:
-		return "For everybody."
+		return "For all clients."
 	case known:
 		return "For users with a token."
 	case administrator:

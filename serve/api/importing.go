@@ -27,7 +27,7 @@ const (
 // idleChunk is how long a chunk waits for more records from a slow client.
 const idleChunk = 300 * time.Millisecond
 
-var importName = parameter{name: "name", min: 1, max: 1000, about: "what the import is called, so that it can go on after an interruption; everybody has names of their own", example: "maps-2031"}
+var importName = parameter{name: "name", min: 1, max: 1000, about: "what the import is called, so that it can go on after an interruption; every user has names of their own", example: "maps-2031"}
 
 func (h *Handler) importOperations() []operation {
 	const group = "Many records"

@@ -41,7 +41,7 @@ func (h *Handler) namespaceOperations() []operation {
 	}, {
 		name: "putNamespace", method: http.MethodPut, path: "namespaces/{prefix}", group: group, tail: prefixInPath,
 		summary: "Make a namespace, or replace its settings",
-		about:   "Conditions are as for putRecord. Making one takes the role owner in the namespace above. Owner and quota of one are set by who is owner above it, and its zone in the DNS is none that is another's.",
+		about:   "Conditions are as for putRecord. Making one takes the role owner in the namespace above. Setting its owner or quota takes the role owner above it, too, and its DNS zone must not belong to another namespace.",
 		asks:    owner, scope: auth.ScopeAdmin, headers: []parameter{ifMatch, ifNoneMatch},
 		body: &body{media: []string{apijson.JSON}, limit: maxBody, value: openapi.NamespaceInput{}, example: `{"title":"Maps","owner":"ann","minter":{"kind":"noid","template":".reeeedk"}}`,
 			about: "The namespace. What the system keeps (version, created, modified, by) is not believed. Scheme and prefix are those of the path."},

@@ -25,7 +25,7 @@ func (h *Handler) tokenOperations() []operation {
 	}, {
 		name: "createToken", method: http.MethodPost, path: "tokens", group: group,
 		summary: "Make a token",
-		about: "Its credential is in the answer, and nowhere else, ever. An administrator makes tokens for everybody, others for themselves. " +
+		about: "Its credential is in the answer, and nowhere else, ever. An administrator makes tokens for all users, others for themselves. " +
 			"The new token is a child of the one with which it is asked: it does not outlive it, may be used for nothing else, and is revoked with it.",
 		asks: known, scope: anyScope,
 		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.NewToken{}, example: `{"label":"nightly import"}`},
@@ -36,7 +36,7 @@ func (h *Handler) tokenOperations() []operation {
 		name: "revokeToken", method: http.MethodDelete, path: "tokens/{token}", group: group,
 		tail:    parameter{name: "token", about: "The ID of the token", example: "4k2m9x0q7rbc"},
 		summary: "Revoke a token",
-		about:   "It is of no use from now on, and so are all tokens that it made, and those that they made. An administrator revokes every token, others their own.",
+		about:   "The server refuses it from now on, and all tokens that it made, and those that they made. An administrator revokes every token, others their own.",
 		asks:    known, scope: anyScope,
 		answers: []answer{{status: 200, about: "The token as it is now.", value: apijson.Token{}}},
 		fails:   []int{404},

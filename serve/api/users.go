@@ -41,7 +41,7 @@ func (h *Handler) userOperations() []operation {
 	}, {
 		name: "getUser", method: http.MethodGet, path: "users/{name}", group: group, tail: userInPath,
 		summary: "Show a user",
-		about:   "Administrators may look at everybody, others at themselves.",
+		about:   "Administrators may look at all users, others at themselves.",
 		asks:    known, scope: anyScope,
 		answers: []answer{user},
 		fails:   []int{404},

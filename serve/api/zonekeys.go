@@ -84,7 +84,7 @@ func (h *Handler) zoneKeyOperations() []operation {
 	}, {
 		name: "retireTSIGKey", method: http.MethodDelete, path: "tsig/{key}", group: group,
 		tail:    parameter{name: "key", about: "The name of the key", example: "secondary1.example.org."},
-		summary: "Make a key for name servers good for nothing",
+		summary: "Retire a key of name servers",
 		about:   "Its secret is erased. Its name is never given to another one.",
 		asks:    administrator, scope: auth.ScopeAdmin,
 		answers: []answer{{status: 200, about: "The key as it is now.", value: zonekey.TSIGKey{}}},

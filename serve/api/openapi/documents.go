@@ -25,7 +25,7 @@ type Record struct {
 	Metadata    map[string]string    `json:"metadata,omitempty" maxProperties:"1000" doc:"What it is, in its owner's words: who, what, when, where, and other fields of a-z, 0-9, dot, hyphen and underscore."`
 	Persistence *persistenceDocument `json:"persistence,omitempty" doc:"What its owner promises."`
 	Values      []valueDocument      `json:"values,omitempty" maxItems:"1000" doc:"Typed values of the Handle System."`
-	Readers     []string             `json:"readers,omitempty" maxItems:"1000" maxLength:"255" pattern:"^(user|group):" doc:"Who may see it, as in user:ann or group:staff; without any, everybody."`
+	Readers     []string             `json:"readers,omitempty" maxItems:"1000" maxLength:"255" pattern:"^(user|group):" doc:"Who may see it, as in user:ann or group:staff; without any, all clients."`
 	Signatures  []signatureDocument  `json:"signatures,omitempty" maxItems:"16" doc:"What keys of its namespace signed: which bytes the name stands for."`
 	Version     uint64               `json:"version,omitempty" readOnly:"true" doc:"1 for the first, and one more with each change."`
 	Created     time.Time            `json:"created,omitzero" readOnly:"true"`
@@ -141,7 +141,7 @@ type Namespace struct {
 	Protocols   []string             `json:"protocols,omitempty" maxItems:"7" enum:"http,https,ftp,ftps,sftp,rsync,rtsp" doc:"Of targets; without any: http, https and ftp."`
 	Delegate    string               `json:"delegate,omitempty" maxLength:"2000" doc:"The resolver that answers instead: a URL with {id} or {rest} in it."`
 	Checked     bool                 `json:"checked,omitempty" doc:"Names end in a NOID check character."`
-	Passthrough bool                 `json:"passthrough,omitempty" doc:"What follows a registered name, from any character on at which names may be cut, is appended to the URLs of its targets, as if they were partial: in ARKs and PURLs x12 leads to the target of x1, with a 2 behind it."`
+	Passthrough bool                 `json:"passthrough,omitempty" doc:"What follows a registered name, from any character on at which names may be cut, is appended to the URLs of its targets, as if they were partial: in ARKs and PURLs x12 leads to the target of x1, with a 2 appended."`
 	Quota       uint64               `json:"quota,omitempty" doc:"How many names there may be, identifiers of records and aliases; without it there is no limit."`
 	Publication *publicationDocument `json:"publication,omitempty" doc:"How it is published in the DNS."`
 	Grants      []grantDocument      `json:"grants,omitempty" maxItems:"1000" doc:"Who has which role there, and in all below it."`
@@ -192,10 +192,10 @@ type publicationDocument struct {
 	Resolver  string           `json:"resolver,omitempty" maxLength:"260"`
 	Signing   string           `json:"signing,omitempty" enum:"online,transfer" doc:"How the zone is signed."`
 
-	Secondaries []secondaryDocument `json:"secondaries,omitempty" maxItems:"64" doc:"To whom the zone is transferred."`
+	Secondaries []secondaryDocument `json:"secondaries,omitempty" maxItems:"64" doc:"The servers to which the zone is transferred."`
 	Records     []ownRecordDocument `json:"records,omitempty" maxItems:"500" doc:"Resource records of the owner's own, beside those that are made of the registry."`
 	Catalog     string              `json:"catalog,omitempty" maxLength:"255" doc:"The catalog zone (RFC 9432) in which the zone is listed for secondaries. Administrators set it." example:"catalog.example.net."`
-	Elsewhere   []discoveryDocument `json:"elsewhere,omitempty" doc:"Who answers for it instead."`
+	Elsewhere   []discoveryDocument `json:"elsewhere,omitempty" doc:"The servers that answer for it instead."`
 }
 
 // secondaryDocument is a name server, or a network of them, that may have the zone.
