@@ -9,8 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -50,6 +52,11 @@ func fetch(client *http.Client, method, url string, body io.Reader) (*http.Respo
 	if err != nil {
 		return nil, err
 	}
+	return fetchRequest(client, r)
+}
+
+// fetchRequest sends a request, and reads the whole answer.
+func fetchRequest(client *http.Client, r *http.Request) (*http.Response, error) {
 	res, err := client.Do(r)
 	if err != nil {
 		return nil, err
@@ -168,10 +175,19 @@ func TestHTTP2Shutdown(t *testing.T) {
 	<-entered
 	ended := make(chan error, 1)
 	go func() { ended <- s.Shutdown(context.Background()) }()
-	// The idle client asks on until it has heard, and then finds the door closed.
+	// The idle client asks on until it has heard, and then can't connect any more. A connection
+	// that the kernel took and the server never saw is reset when the listener is closed.
 	for {
-		_, err := fetch(idle, "GET", "https://"+addr+"/", nil)
-		if errors.Is(err, syscall.ECONNREFUSED) {
+		var connected atomic.Bool
+		r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			GetConn: func(string) { connected.Store(false) },
+			GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+		}), "GET", "https://"+addr+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = fetchRequest(idle, r)
+		if errors.Is(err, syscall.ECONNREFUSED) || !connected.Load() && errors.Is(err, syscall.ECONNRESET) {
 			break
 		}
 		if err != nil {
