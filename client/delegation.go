@@ -65,6 +65,26 @@ func SystemAddresses() (list []netip.AddrPort, err error) {
 // or without.
 func ParseAddress(text string) (netip.AddrPort, error) { return parseAddrPort(text) }
 
+// NewDelegations returns a client that asks the name servers at the addresses about zones and their
+// parents, or the name servers of the system if none is given. The servers of zones are asked at the
+// port of the last address.
+func NewDelegations(addresses ...string) (*Delegations, error) {
+	d := &Delegations{}
+	for _, text := range addresses {
+		server, err := ParseAddress(text)
+		if err != nil {
+			return nil, err
+		}
+		d.Servers, d.Port = append(d.Servers, server), server.Port()
+	}
+	if len(d.Servers) > 0 {
+		return d, nil
+	}
+	var err error
+	d.Servers, err = SystemAddresses()
+	return d, err
+}
+
 // Check finds the delegation of a zone, and asks its servers and those that it should
 // have. An error says why the zone above could not be asked; what is known by then is
 // returned with it.

@@ -39,7 +39,7 @@ func (k *Keys) zones() (zones *publish.Zones, end func()) {
 func (k *Keys) keysOf(ctx context.Context, key stele.NamespaceKey, do func(m *zonekey.Manager, zone string) (*zonekey.Status, error)) (*zonekey.Status, error) {
 	zones, end := k.zones()
 	defer end()
-	zone, err := ZoneOf(ctx, zones, key)
+	zone, err := zones.Of(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (k *Keys) ChangeZoneKeys(ctx context.Context, key stele.NamespaceKey, c zon
 func (k *Keys) WriteZone(ctx context.Context, w io.Writer, key stele.NamespaceKey, want api.ZoneFile) error {
 	zones, end := k.zones()
 	defer end()
-	zone, err := ZoneOf(ctx, zones, key)
+	zone, err := zones.Of(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -77,20 +77,6 @@ func WriteZone(ctx context.Context, zones *publish.Zones, w io.Writer, zone stri
 		return zones.ExportSigned(ctx, w, zone, told)
 	}
 	return zones.Export(ctx, w, zone, told)
-}
-
-// ZoneOf returns the name of a namespace's zone.
-func ZoneOf(ctx context.Context, zones *publish.Zones, key stele.NamespaceKey) (string, error) {
-	list, err := zones.List(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, z := range list {
-		if z.Namespace == key {
-			return z.Zone, nil
-		}
-	}
-	return "", refuse("find zone", stele.NotFound, "server.namespace-in-no-zone", "{namespace} is published in no zone; 'stele zone ls' lists them", key)
 }
 
 // tsig changes the TSIG keys of the registry.

@@ -205,8 +205,11 @@ func (m *messages) call(s *source, call *ast.CallExpr) {
 		return
 	}
 	places := m.makers[path.Dir(s.path)][name]
-	if of == "stele" || name == "Addf" && places == nil {
+	switch {
+	case of == "stele" || name == "Addf" && places == nil:
 		places = m.makers[""][name]
+	case of == "usage": // the commands' own, cmd/stele/usage
+		places = m.makers["cmd/stele/usage"][name]
 	}
 	if places = slices.DeleteFunc(slices.Clone(places), func(at int) bool { return len(call.Args) < at+2 }); len(places) == 0 {
 		return

@@ -32,7 +32,7 @@ var knowSchemes = map[string]string{
 	"cmd/stele/zoneadd.go":             "the default of a flag",
 	"cmd/stele/resolve.go":             "the roots in the DNS, as client/application.go has them",
 	"client/ways/local.go":             "N2Ns answers with URNs, as in THTTP",
-	"cmd/stele/mintkinds.go":           "the verbs mint ark, mint ibi and so on",
+	"cmd/stele/mint.go":                "the verbs mint ark, mint ibi and so on",
 	"cmd/stele/demo/*":                 "the names of the demonstration",
 }
 

@@ -2,18 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"os"
-	"os/user"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/audit"
-	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -53,7 +48,7 @@ command goes on with entries as they come, until it is interrupted.`,
 				return err
 			}
 			if f.follow && !far && !p.place().IsDatabase() {
-				return misuse(cmd, "flag.follow-on-folder", "--follow: nothing else writes to a folder while this command has it open; follow the server with --server, or a database with --store")
+				return usage.Errorf(cmd, "flag.follow-on-folder", "--follow: nothing else writes to a folder while this command has it open; follow the server with --server, or a database with --store")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				if f.namespace != "" {
@@ -80,97 +75,41 @@ command goes on with entries as they come, until it is interrupted.`,
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions([]string{"1h", "1d", "7d", "30d"}, cobra.ShellCompDirectiveNoFileComp))
 	}
 	_ = cmd.RegisterFlagCompletionFunc("operation", cobra.NoFileCompletions)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // query returns what the flags ask for.
 func (f *auditFlags) query(cmd *cobra.Command, now time.Time) (q registrar.AuditQuery, err error) {
 	q = registrar.AuditQuery{By: f.by, Operation: f.operation, Outcome: stele.AuditOutcome(f.outcome)}
-	if q.Since, err = parseAgo(f.since, now); err != nil {
-		return q, misuse(cmd, "", "--since: {cause}", err)
+	if q.Since, err = usage.ParseAgo(f.since, now); err != nil {
+		return q, usage.Errorf(cmd, "", "--since: {cause}", err)
 	}
-	if q.Until, err = parseAgo(f.until, now); err != nil {
-		return q, misuse(cmd, "", "--until: {cause}", err)
+	if q.Until, err = usage.ParseAgo(f.until, now); err != nil {
+		return q, usage.Errorf(cmd, "", "--until: {cause}", err)
 	}
 	switch q.Outcome {
 	case "", stele.AuditDone, stele.AuditRefused, stele.AuditFailed:
 		return q, nil
 	}
-	return q, misuse(cmd, "flag.outcome-unknown", `--outcome: "{outcome}" is not an outcome; choose from done, refused and failed`, f.outcome)
+	return q, usage.Errorf(cmd, "flag.outcome-unknown", `--outcome: "{outcome}" is not an outcome; choose from done, refused and failed`, f.outcome)
 }
-
-// parseAgo reads a date, which stands for its beginning, a time, or how long ago. Nothing
-// is the zero time.
-func parseAgo(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if day, err := time.Parse(time.DateOnly, text); err == nil {
-		return day, nil
-	}
-	if n := len(text) - 1; text[n] == 'd' {
-		if days, err := strconv.ParseUint(text[:n], 10, 16); err == nil {
-			return now.AddDate(0, 0, -int(days)), nil
-		}
-	}
-	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return now.Add(-ago), nil
-	}
-	t, err := parseMoment(text)
-	if err != nil {
-		return t, stele.Messagef("argument.not-a-time-or-age", `"{text}" is not a time; write 2024-05-17, 2024-05-17T10:00:00Z, or how long ago, such as 12h or 7d`, text)
-	}
-	return t, nil
-}
-
-// followPause is how long a command waits before it asks for more entries.
-const followPause = time.Second
 
 // printAudit prints the trail.
 func (p *program) printAudit(ctx context.Context, l *Registry, q registrar.AuditQuery, follow bool) error {
-	for {
-		page, after, last, err := l.AuditPage(ctx, q)
+	for d, err := range l.AuditTrail(ctx, q, follow) {
+		if err == nil {
+			err = p.printEntry(d)
+		}
 		if err != nil {
 			return err
 		}
-		for i := range page {
-			if err := p.printEntry(&page[i]); err != nil {
-				return err
-			}
-		}
-		if q.After = after; !last {
-			continue
-		}
-		if !follow {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(followPause):
-		}
 	}
+	return nil
 }
 
 func (p *program) printEntry(d *audit.Document) error {
-	line := d.Line()
 	if p.json {
-		text, err := json.Marshal(d)
-		if err != nil {
-			return err
-		}
-		line = string(text)
+		return p.printObject(d)
 	}
-	_, err := fmt.Fprintln(p.stdout, line)
-	return err
-}
-
-// byCommand returns a context in which a command acts on a registry that it has open: as its
-// administrator, and for the audit trail as the user of the operating system.
-func byCommand(ctx context.Context) context.Context {
-	name := "uid " + strconv.Itoa(os.Getuid())
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	return auth.WithOrigin(auth.With(ctx, auth.Local()), auth.Origin{Via: "command", System: name})
+	return p.say("%s\n", d.Line())
 }

@@ -2,10 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/disk"
 )
 
@@ -25,8 +24,8 @@ With --server the copy comes from there to this machine, while the server goes o
 		Example: `  stele backup /backups/stele-$(date +%F)
   stele backup /backups/stele-$(date +%F) --server https://id.example.org
   stele --data /srv/stele backup /srv/stele-backup && tar -C /srv -cf - stele-backup | ssh vault 'cat > stele.tar'`,
-		Args:              oneArgument("the folder"),
-		ValidArgsFunction: completeFolders,
+		Args:              usage.OneArgument("the folder"),
+		ValidArgsFunction: usage.Folders,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				changes, err := l.Backup(ctx, args[0])
@@ -39,10 +38,6 @@ With --server the copy comes from there to this machine, while the server goes o
 	}
 }
 
-func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveFilterDirs
-}
-
 // printBackup says what the backup has.
 func (p *program) printBackup(folder string, last uint64) error {
 	size, err := disk.FolderSize(folder)
@@ -50,17 +45,11 @@ func (p *program) printBackup(folder string, last uint64) error {
 		return err
 	}
 	if !p.json {
-		_, err = fmt.Fprintf(p.stdout, "%s has all %s changes, in %s bytes\n", printable(folder), grouped(int64(last)), grouped(size))
-		return err
+		return p.say("%s has all %s changes, in %s bytes\n", printable(folder), grouped(int64(last)), grouped(size))
 	}
-	line, err := json.Marshal(struct {
+	return p.printObject(struct {
 		Folder  string `json:"folder"`
 		Changes uint64 `json:"changes"`
 		Bytes   int64  `json:"bytes"`
 	}{folder, last, size})
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(p.stdout, "%s\n", line)
-	return err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -11,8 +10,8 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/cmd/stele/card"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/config"
-	"github.com/stele-id/stele/internal/terminal"
 	"github.com/stele-id/stele/server"
 )
 
@@ -20,7 +19,7 @@ import (
 const configVariable = "STELE_CONFIG"
 
 func (p *program) configCommand() *cobra.Command {
-	return family(&cobra.Command{
+	return usage.Family(&cobra.Command{
 		Use:   "config",
 		Short: "The server's configuration: what there is, what holds, what is wrong",
 		Long: `The server is configured by flags, by the environment and by a file in TOML. Each
@@ -42,7 +41,7 @@ func (p *program) configListCommand() *cobra.Command {
 		Short:   "List all settings",
 		Long:    "List prints all settings: what they are for, how they are written, and their defaults.",
 		Example: "  stele config list\n  stele config list --markdown\n  stele config list --json",
-		Args:    noArguments,
+		Args:    usage.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			switch {
 			case p.json:
@@ -54,7 +53,7 @@ func (p *program) configListCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the table of docs/configuration.md")
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // listSettings prints the settings for a person.
@@ -105,16 +104,6 @@ func (p *program) listJSON() error {
 	return nil
 }
 
-// printObject prints a line of JSON.
-func (p *program) printObject(v any) error {
-	line, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = p.stdout.Write(terminal.EscapeUnseen(append(line, '\n')))
-	return err
-}
-
 func (p *program) configCheckCommand() *cobra.Command {
 	try := false
 	cmd := &cobra.Command{
@@ -130,7 +119,7 @@ and the database is asked. Run it as the user of the server, before the server s
 
 It exits with 1 if something is wrong.`,
 		Example: "  stele config check stele.toml\n  sudo -u stele stele config check --try /etc/stele/stele.toml\n  STELE_HTTP=:80 stele config check",
-		Args:    atMostOne("the file"),
+		Args:    usage.AtMostOne("the file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file := os.Getenv(configVariable)
 			if len(args) == 1 {
@@ -169,8 +158,7 @@ func (p *program) checkConfig(c *config.Config, file string) error {
 	if file == "" {
 		file = "the environment"
 	}
-	_, err := fmt.Fprintf(p.stdout, "nothing is wrong in %s\n", printable(file))
-	return err
+	return p.say("nothing is wrong in %s\n", printable(file))
 }
 
 // configError is the error of a configuration whose problems were printed.
@@ -193,7 +181,7 @@ func (p *program) configShowCommand() *cobra.Command {
 		Long: `Show prints what file and environment come to, as a configuration file, and behind
 each line where its value comes from.`,
 		Example: "  stele config show\n  stele config show --config stele.toml",
-		Args:    noArguments,
+		Args:    usage.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			c := config.Load(file, os.Environ(), nil)
 			for _, q := range c.Problems {

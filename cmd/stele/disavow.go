@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/usage"
 )
 
 func (p *program) disavowCommand() *cobra.Command {
@@ -26,32 +28,24 @@ Only an owner of the namespace may disavow.
 The current version can't be disavowed: update or withdraw the record first.`,
 		Example: `  stele disavow ark:12345/x54xz321 --version 3 --reason 'The account of an editor was stolen.'
   stele disavow 10.5072/rivers --version 3-5 --reason 'These led to a copy with errors.'`,
-		Args: oneArgument("the identifier"),
+		Args: usage.OneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			first, last, ok := readVersions(versions)
 			switch {
 			case !ok:
-				return misuse(cmd, "flag.version-not-a-range", `--version "{versions}" is neither a version, such as 3, nor a range, such as 3-5; 'stele history' lists them`, versions)
+				return usage.Errorf(cmd, "flag.version-not-a-range", `--version "{versions}" is neither a version, such as 3, nor a range, such as 3-5; 'stele history' lists them`, versions)
 			case reason == "":
-				return misuse(cmd, "flag.disavow-reason-missing", "the reason is missing; give it with --reason, for those who ask for such a version")
+				return usage.Errorf(cmd, "flag.disavow-reason-missing", "the reason is missing; give it with --reason, for those who ask for such a version")
 			}
-			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
-				id, err := l.Parse(args[0])
-				if err != nil {
-					return err
-				}
-				rec, err := l.Disavow(ctx, id, ifVersion, first, last, reason)
-				if err != nil {
-					return err
-				}
-				return p.printName(p.stdout, rec)
+			return p.change(cmd, args[0], func(ctx context.Context, l *Registry, id stele.ID) (*stele.Record, error) {
+				return l.Disavow(ctx, id, ifVersion, first, last, reason)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&versions, "version", "", "the version `N`, or the versions N-M")
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, which the public reads")
 	ifVersionFlag(cmd, &ifVersion)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // readVersions reads a version or a range of them.

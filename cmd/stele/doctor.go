@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/doctor"
 	"github.com/stele-id/stele/registry"
@@ -45,7 +46,7 @@ It exits with 1 if there is a problem; warnings are none.`,
 		Example: `  sudo -u stele stele doctor --config /etc/stele/stele.toml --token-file /etc/stele/doctor.token --backup /var/backups/stele
   stele doctor --server https://id.example.org --json
   stele doctor --dns 9.9.9.9`,
-		Args: noArguments,
+		Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.doctor(cmd, o) },
 	}
 	flags := cmd.Flags()
@@ -53,8 +54,8 @@ It exits with 1 if there is a problem; warnings are none.`,
 	flags.StringVar(&o.backup, "backup", "", "`folder` in which backups are kept")
 	flags.StringArrayVar(&o.dns, "dns", nil, "`address` of a name server that answers about the whole DNS; if it has a port, all servers of zones are asked at that port (default: the system's)")
 	_ = cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt))
-	_ = cmd.RegisterFlagCompletionFunc("backup", completeFolders)
-	return neverFiles(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("backup", usage.Folders)
+	return usage.NeverFiles(cmd)
 }
 
 // doctor is the verb.
@@ -89,7 +90,7 @@ func (p *program) doctor(cmd *cobra.Command, o doctorOptions) error {
 		Open: func(_ context.Context, do func(ctx context.Context, r *registry.Registry) error) error {
 			return p.inRegistry(cmd, do)
 		},
-		Delegations: func() (*client.Delegations, error) { return newDelegations(o.dns) },
+		Delegations: func() (*client.Delegations, error) { return client.NewDelegations(o.dns...) },
 	}, p.printFinding)
 	switch {
 	case err != nil:

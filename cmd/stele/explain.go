@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -146,21 +145,6 @@ func (p *explainer) explain(args []string) error {
 		return &stele.Error{Kind: stele.Invalid, Err: stele.Messagef("explain.not-identifiers", "{invalid} of {total} texts are no identifiers; their cards say why", invalid, total)}
 	}
 	return nil
-}
-
-// isTerminal reports whether r is a terminal at which a person types. (The null device is
-// a character device too.)
-func isTerminal(r io.Reader) bool {
-	f, ok := r.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(info, null)
 }
 
 // print writes the card, for a program or for a person.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/cmd/stele/usage"
 )
 
 // exportOptions are the flags of export.
@@ -39,16 +40,16 @@ apostrophe in front, which import takes away. The records are read twice for it.
   stele export ark:12345/x5 -o x5.jsonl.zst
   stele export --namespaces -o registry.jsonl.gz
   stele export --format csv urn:example -o example.csv`,
-		Args: atMostOne("the prefix"),
+		Args: usage.AtMostOne("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				o.prefix = args[0]
 			}
 			switch {
 			case o.format != "jsonl" && o.format != "csv":
-				return misuse(cmd, "flag.export-format-unknown", `"{format}" is not a format; there are jsonl and csv`, o.format)
+				return usage.Errorf(cmd, "flag.export-format-unknown", `"{format}" is not a format; there are jsonl and csv`, o.format)
 			case o.format == "csv" && (o.namespaces || o.history):
-				return misuse(cmd, "flag.export-csv-current-only", "CSV has records only, in their current version; use --format jsonl")
+				return usage.Errorf(cmd, "flag.export-csv-current-only", "CSV has records only, in their current version; use --format jsonl")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error { return p.export(ctx, l, o) })
 		},
@@ -58,7 +59,7 @@ apostrophe in front, which import takes away. The records are read twice for it.
 	flags.StringVar(&o.format, "format", "jsonl", "jsonl or csv")
 	flags.BoolVar(&o.namespaces, "namespaces", false, "write namespaces too, before the records")
 	flags.BoolVar(&o.history, "history", false, "write all versions of each record")
-	choices(cmd, "format", "jsonl", "csv")
+	usage.Choices(cmd, "format", "jsonl", "csv")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }

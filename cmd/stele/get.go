@@ -4,13 +4,13 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/progress"
 
 	"errors"
 	"fmt"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/stele-id/stele/client/dnssec"
@@ -81,7 +81,7 @@ not who it should be.`,
   stele get urn:archive:report --private-addresses allow
   stele get ark:12345/x54xz321 --server https://id.example.org --max-size 100GB --json
   stele get doi:10.5072/rivers --via http --server https://id.example.org -o - | less`,
-		Args: oneArgument("the identifier"),
+		Args: usage.OneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := f.getRequest(args[0])
 			if err != nil {
@@ -91,7 +91,7 @@ not who it should be.`,
 		},
 	}
 	f.addGet(cmd)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 func (f *getFlags) addGet(cmd *cobra.Command) {
@@ -109,10 +109,10 @@ func (f *getFlags) addGet(cmd *cobra.Command) {
 	f.addWays(cmd)
 	flags.Lookup("dnssec").Usage = "have answers of the DNS prove themselves: `how` is validate (check signatures; alone, and with --verify or --anchors, it is that), trust-ad (take the word of name servers that are asked by tls:// or https://) or off"
 	flags.Lookup("anchors").Usage = "`file` with the keys to trust, as DNSKEY or DS records (default: those of the public DNS's root)"
-	choices(cmd, "private-addresses", get.PrivateAllow, get.PrivateRefuse)
-	choices(cmd, "max-size", "100MB", "16GiB", "100GB", "0")
+	usage.Choices(cmd, "private-addresses", get.PrivateAllow, get.PrivateRefuse)
+	usage.Choices(cmd, "max-size", "100MB", "16GiB", "100GB", "0")
 	// It fails only for a flag that the command does not have.
-	_ = cmd.RegisterFlagCompletionFunc("output", completeNames)
+	_ = cmd.RegisterFlagCompletionFunc("output", usage.Files)
 }
 
 // getRequest makes the request of the flags, and fills in their defaults.
@@ -123,26 +123,26 @@ func (f *getFlags) getRequest(name string) (client.Request, error) {
 	}
 	size, err := config.ParseSize(strings.TrimSpace(f.maxSize))
 	if err != nil {
-		return q, misuse(f.cmd, "", "--max-size: {cause}", err)
+		return q, usage.Errorf(f.cmd, "", "--max-size: {cause}", err)
 	}
 	f.most = size
 	if f.anyKey && !f.verify {
-		return q, misuse(f.cmd, "flag.any-key-without-verify", "--{flag} says how to --verify; give both, or neither", get.AnyKeyFlag)
+		return q, usage.Errorf(f.cmd, "flag.any-key-without-verify", "--{flag} says how to --verify; give both, or neither", get.AnyKeyFlag)
 	}
 	switch get.PrivateAddresses(f.private) {
 	case get.PrivateByWay, get.PrivateRefuse:
 		f.dns.permit = get.PermitPublic
 	case get.PrivateAllow:
 	default:
-		return q, misuse(f.cmd, "flag.private-addresses-invalid", `--private-addresses: "{value}" is neither {allow} nor {refuse}`, f.private, get.PrivateAllow, get.PrivateRefuse)
+		return q, usage.Errorf(f.cmd, "flag.private-addresses-invalid", `--private-addresses: "{value}" is neither {allow} nor {refuse}`, f.private, get.PrivateAllow, get.PrivateRefuse)
 	}
 	if f.stall <= 0 || f.maxTime <= 0 {
-		return q, misuse(f.cmd, "flag.fetch-time-not-positive", "--stall and --max-time must be longer than nothing")
+		return q, usage.Errorf(f.cmd, "flag.fetch-time-not-positive", "--stall and --max-time must be longer than nothing")
 	}
 	switch {
 	case client.DNSSEC(f.dns.dnssec) == dnssecOff:
 		if f.dns.anchors != "" {
-			return q, misuse(f.cmd, "flag.anchors-with-dnssec-off", "--anchors are for checking signatures, and --dnssec=off does not; keep one")
+			return q, usage.Errorf(f.cmd, "flag.anchors-with-dnssec-off", "--anchors are for checking signatures, and --dnssec=off does not; keep one")
 		}
 		f.dns.dnssec = ""
 	case f.dns.dnssec == "" && (f.verify || f.dns.anchors != ""):
@@ -204,19 +204,22 @@ func (p *program) get(f *getFlags, q client.Request) error {
 	defer list.Close()
 	ctx, stop := signal.NotifyContext(f.cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	bar := &bar{program: p}
+	bar := &progress.Transfer{New: func(total int64, done func() int64) *progress.Bar { return p.newProgress("get", "bytes", total, done) }}
+	if file, ok := p.stderr.(*os.File); !ok || !isTerminal(file) {
+		bar = nil
+	}
 	got, err := get.Run(ctx, get.Options{
 		ID: id, Request: q, Schemes: schemes, Ways: list, Local: p.localWay(schemes), Now: p.now, Timeout: f.timeout,
 		Fetch: fetch.Options{RootCAs: roots, Idle: f.stall}, Private: get.PrivateAddresses(f.private), MaxSize: f.most, MaxTime: f.maxTime,
 		Output: f.output, Force: f.force, Stdout: p.stdout,
 		Verify: f.verify, AnyKey: f.anyKey, Server: f.server, Validated: f.dns.dnssec != "",
 		Note: func(text string) {
-			bar.end()
+			bar.End()
 			fmt.Fprintf(p.stderr, "stele: %s\n", printable(text))
 		},
-		Progress: bar.move, Advise: func(err error) error { return f.adviseProof(list, err) },
+		Progress: bar.Move, Advise: func(err error) error { return f.adviseProof(list, err) },
 	})
-	bar.end()
+	bar.End()
 	if err != nil {
 		return p.adviseFetch(err)
 	}
@@ -279,34 +282,4 @@ func (p *program) printGot(id stele.ID, got *get.Result) error {
 	}
 	_, err := fmt.Fprintln(w, line)
 	return err
-}
-
-// bar shows how far it is, on a terminal only.
-type bar struct {
-	*program
-	progress *progress.Bar
-	done     atomic.Int64
-	total    int64
-}
-
-// move sets how many bytes are there, of how many.
-func (b *bar) move(done, total int64) {
-	if f, ok := b.stderr.(*os.File); !ok || !isTerminal(f) {
-		return
-	}
-	before := b.done.Swap(done)
-	if b.progress == nil || total != b.total || done < before {
-		b.end()
-		b.total, before = total, done
-		b.progress = b.newProgress("get", "bytes", max(total, 0), b.done.Load)
-	}
-	b.progress.Add(int(done - before))
-}
-
-// end removes the bar. It may be called twice.
-func (b *bar) end() {
-	if b.progress != nil {
-		b.progress.End()
-		b.progress = nil
-	}
 }

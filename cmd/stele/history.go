@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/wording"
 )
 
@@ -23,7 +24,7 @@ themselves, each whole.
 'stele show ID --version N' shows one of them.`,
 		Example: `  stele history ark:12345/x54xz321
   stele history --json 10.5072/rivers | jq -r '.targets[].url'`,
-		Args: oneArgument("the identifier"),
+		Args: usage.OneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				id, err := l.Parse(args[0])
@@ -34,7 +35,7 @@ themselves, each whole.
 			})
 		},
 	}
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // history prints the versions of a record. What changed in a version is known only when the

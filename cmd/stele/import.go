@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/progress"
 	"github.com/stele-id/stele/internal/wording"
 
@@ -69,7 +70,7 @@ believes a file that says when a record was created and changed, and by whom. Wi
   stele import --update --dry-run titles.csv
   stele import --map 'Persistent ID=id' --map 'Shelf mark=meta.shelf' catalogue.csv
   stele import ls`,
-		Args: oneArgument("the file (- for standard input)"),
+		Args: usage.OneArgument("the file (- for standard input)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(cmd); err != nil {
 				return err
@@ -95,7 +96,7 @@ believes a file that says when a record was created and changed, and by whom. Wi
 	flags.StringArrayVar(&o.Columns, "map", nil, "what a column of a CSV file means, as `COLUMN=FIELD`; the field - passes it over, and '*=meta' makes metadata of all that are not known")
 	flags.StringVar(&o.encoding, "encoding", string(bulk.Auto), "how characters stand in a CSV file: auto, utf-8, cp1252, latin-1 or utf-16")
 	flags.BoolVar(&o.Fresh, "fresh", false, "do not believe when records were created and changed, and by whom")
-	choices(cmd, "encoding", bulk.Encodings()...)
+	usage.Choices(cmd, "encoding", bulk.Encodings()...)
 	_ = cmd.RegisterFlagCompletionFunc("map", cobra.NoFileCompletions)
 	cmd.AddCommand(p.importListCommand())
 	return cmd
@@ -105,9 +106,9 @@ believes a file that says when a record was created and changed, and by whom. Wi
 func (o *importOptions) check(cmd *cobra.Command) error {
 	switch {
 	case o.Replace && !o.Update:
-		return misuse(cmd, "flag.replace-without-update", "--replace is for changing records; give --update too")
+		return usage.Errorf(cmd, "flag.replace-without-update", "--replace is for changing records; give --update too")
 	case o.EmptyClears && (!o.Update || o.Replace):
-		return misuse(cmd, "flag.empty-clears-without-update", "--empty-clears is for changing records; give --update, without --replace")
+		return usage.Errorf(cmd, "flag.empty-clears-without-update", "--empty-clears is for changing records; give --update, without --replace")
 	}
 	o.Encoding = bulk.Encoding(o.encoding)
 	return checkSpreadsheet(cmd, o.Encoding, o.Columns)
@@ -116,10 +117,10 @@ func (o *importOptions) check(cmd *cobra.Command) error {
 // checkSpreadsheet finds what is wrong with the flags that say how a CSV file is read.
 func checkSpreadsheet(cmd *cobra.Command, encoding bulk.Encoding, columns []string) error {
 	if !slices.Contains(bulk.Encodings(), encoding) {
-		return misuse(cmd, "flag.encoding-unknown", `"{encoding}" is not an encoding that is known; there are auto, utf-8, cp1252, latin-1 and utf-16`, string(encoding))
+		return usage.Errorf(cmd, "flag.encoding-unknown", `"{encoding}" is not an encoding that is known; there are auto, utf-8, cp1252, latin-1 and utf-16`, string(encoding))
 	}
 	if _, err := bulk.ParseMap(columns); err != nil {
-		return misuse(cmd, "", "--map: {cause}", err)
+		return usage.Errorf(cmd, "", "--map: {cause}", err)
 	}
 	return nil
 }
@@ -223,7 +224,7 @@ func (p *program) printCounts(im *importing, took time.Duration) error {
 	c := im.Mark.Counts
 	rate := im.rate(took)
 	if p.json {
-		line, err := json.Marshal(struct {
+		return p.printObject(struct {
 			bulk.Counts
 			Import  uint64  `json:"import,omitempty"`
 			DryRun  bool    `json:"dryRun,omitempty"`
@@ -231,11 +232,6 @@ func (p *program) printCounts(im *importing, took time.Duration) error {
 			Seconds float64 `json:"seconds"`
 			Rate    int64   `json:"rate"`
 		}{c, im.Mark.Import, im.DryRun, im.Mark.Done, took.Round(time.Millisecond).Seconds(), rate})
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(p.stdout, "%s\n", line)
-		return err
 	}
 	text := fmt.Sprintf("%s new, %s updated, %s unchanged, %s rejected",
 		grouped(int64(c.New)), grouped(int64(c.Updated)), grouped(int64(c.Unchanged)), grouped(int64(c.Rejected)))
@@ -283,7 +279,7 @@ func (p *program) importListCommand() *cobra.Command {
 and what became of it. An administrator sees all, others see their own. 'stele revert
 --import NUMBER' undoes one.`,
 		Example: "  stele import ls\n  stele import ls --json | jq 'select(.updated > 0)'",
-		Args:    noArguments,
+		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				for i, err := range l.Imports(ctx, 0) {
@@ -298,22 +294,17 @@ and what became of it. An administrator sees all, others see their own. 'stele r
 			})
 		},
 	}
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // printImport prints what is kept of an import.
 func (p *program) printImport(i registrar.Import) error {
 	if p.json {
 		i.After, i.Last, i.At = 0, 0, 0 // only the registry uses them
-		text, err := json.Marshal(struct {
+		return p.printObject(struct {
 			registrar.Import
 			After *int `json:"after,omitempty"`
 		}{Import: i})
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(p.stdout, "%s\n", text)
-		return err
 	}
 	text := fmt.Sprintf("%d  %s  %s", i.Number, i.Began.UTC().Format(time.DateTime), printable(i.By))
 	if i.Label != "" {

@@ -14,12 +14,13 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/cmd/stele/card"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/wording"
 	"github.com/stele-id/stele/proof"
 )
 
 func (p *program) keyCommand() *cobra.Command {
-	return family(&cobra.Command{
+	return usage.Family(&cobra.Command{
 		Use:   "key",
 		Short: "Keys by which a namespace signs what its names stand for",
 		Long: `Whoever has a key of a namespace signs what its names stand for (see 'stele sign'), and
@@ -55,7 +56,7 @@ func (f *keyFlags) describe(k *stele.SigningKey) error {
 	if f.expires == "" {
 		return nil
 	}
-	at, err := parseMoment(f.expires)
+	at, err := usage.ParseMoment(f.expires)
 	if err != nil {
 		return refuse("key", stele.Invalid, "", "--expires: {cause}", err)
 	}
@@ -79,7 +80,7 @@ With - for FILE the key is read from standard input. 'stele key new' makes both.
   openssl pkey -in private.pem -pubout | stele key add urn:paradisec -`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return misuse(cmd, "argument.key-add-incomplete", "give the prefix of a namespace and the file with the public key, as in: urn:paradisec public.pem")
+				return usage.Errorf(cmd, "argument.key-add-incomplete", "give the prefix of a namespace and the file with the public key, as in: urn:paradisec public.pem")
 			}
 			return nil
 		},
@@ -96,11 +97,7 @@ With - for FILE the key is read from standard input. 'stele key new' makes both.
 			if err := f.describe(&k); err != nil {
 				return err
 			}
-			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				key, err := l.ParsePrefix(args[0])
-				if err != nil {
-					return err
-				}
+			return p.onPrefix(cmd, args[0], func(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
 				ns, err := l.AddKey(ctx, key, k)
 				if err != nil {
 					return err
@@ -110,7 +107,7 @@ With - for FILE the key is read from standard input. 'stele key new' makes both.
 		},
 	}
 	f.add(cmd)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // maxKeyFile is the size of the largest file that can be a key.
@@ -180,7 +177,7 @@ is its thumbprint (RFC 7638), its algorithm, and its state since when.
 	retired   it signs no more; what it signed before stays good
 	revoked   nothing that it signed is good`,
 		Example: "  stele key list urn:paradisec\n  stele key list --json",
-		Args:    atMostOne("the prefix of a namespace"),
+		Args:    usage.AtMostOne("the prefix of a namespace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				list, err := l.WithKeys(ctx, args...)
@@ -191,7 +188,7 @@ is its thumbprint (RFC 7638), its algorithm, and its state since when.
 			})
 		},
 	}
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 func (p *program) printSigningKeys(list []*stele.Namespace) error {
@@ -238,11 +235,11 @@ and RSA (3072 bits) are for readers that know no other.`,
 		Example: `  stele key new urn:paradisec -o paradisec.key
   stele key new ark:12345 --algorithm ecdsa --expires 2030-12-31 -o ark.key`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if err := oneArgument("the prefix of a namespace")(cmd, args); err != nil {
+			if err := usage.OneArgument("the prefix of a namespace")(cmd, args); err != nil {
 				return err
 			}
 			if file == "" || file == "-" {
-				return misuse(cmd, "flag.key-output-missing", "say where the private key goes, with -o FILE")
+				return usage.Errorf(cmd, "flag.key-output-missing", "say where the private key goes, with -o FILE")
 			}
 			return nil
 		},
@@ -267,10 +264,10 @@ and RSA (3072 bits) are for readers that know no other.`,
 	flags := cmd.Flags()
 	flags.StringVar(&algorithm, "algorithm", "ed25519", "ed25519, ecdsa or rsa")
 	flags.StringVarP(&file, "output", "o", "", "where the private key goes: a new `file`")
-	choices(cmd, "algorithm", "ed25519", "ecdsa", "rsa")
+	usage.Choices(cmd, "algorithm", "ed25519", "ecdsa", "rsa")
 	// It fails only for a flag that the command does not have.
 	_ = cmd.MarkFlagFilename("output")
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 func (p *program) keyRetireCommand() *cobra.Command {
@@ -291,8 +288,8 @@ a hyphen, write -- before the prefix.`,
 			when := p.now()
 			if at != "" {
 				var err error
-				if when, err = parseMoment(at); err != nil {
-					return misuse(cmd, "", "--at: {cause}", err)
+				if when, err = usage.ParseMoment(at); err != nil {
+					return usage.Errorf(cmd, "", "--at: {cause}", err)
 				}
 			}
 			return p.changeKey(cmd, args, func(k *stele.SigningKey) {
@@ -309,11 +306,11 @@ a hyphen, write -- before the prefix.`,
 		},
 	}
 	cmd.Flags().StringVar(&at, "at", "", "when: a `date`, or a time (default now)")
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 func (p *program) keyRevokeCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "revoke PREFIX KEY",
 		Short: "Say that a key proves nothing any more",
 		Long: `Revoke says that somebody else may have a key: from now on nothing that it ever signed
@@ -339,18 +336,14 @@ a hyphen, write -- before the prefix.`,
 
 func keyArguments(cmd *cobra.Command, args []string) error {
 	if len(args) != 2 {
-		return misuse(cmd, "argument.key-of-namespace-missing", "give the prefix of a namespace and the name of a key, as in: urn:paradisec kPrK_qmx")
+		return usage.Errorf(cmd, "argument.key-of-namespace-missing", "give the prefix of a namespace and the name of a key, as in: urn:paradisec kPrK_qmx")
 	}
 	return nil
 }
 
 // changeKey changes one key of a namespace.
 func (p *program) changeKey(cmd *cobra.Command, args []string, change func(*stele.SigningKey), tell func(*stele.Namespace, *stele.SigningKey) error) error {
-	return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-		key, err := l.ParsePrefix(args[0])
-		if err != nil {
-			return err
-		}
+	return p.onPrefix(cmd, args[0], func(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
 		ns, at, err := l.ChangeKey(ctx, key, args[1], change)
 		if err != nil {
 			return err

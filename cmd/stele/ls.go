@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/cmd/stele/usage"
 )
 
 // lsFlags say what ls lists.
@@ -37,13 +38,13 @@ For the next page, give the last identifier of this one to --after.`,
   stele ls --state withdrawn urn:
   stele ls --pointing old.example.org
   stele ls --pointing https://example.org/report.pdf --json`,
-		Args: atMostOne("the prefix"),
+		Args: usage.AtMostOne("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.state != "" && !stele.State(f.state).IsValid():
-				return misuse(cmd, "flag.state-unknown", `"{state}" is not a state; there are reserved, active and withdrawn`, f.state)
+				return usage.Errorf(cmd, "flag.state-unknown", `"{state}" is not a state; there are reserved, active and withdrawn`, f.state)
 			case f.after != "" && len(args) == 0 && f.pointing == "":
-				return misuse(cmd, "flag.after-without-prefix", "--after needs the prefix that is listed, or its scheme, such as ark:")
+				return usage.Errorf(cmd, "flag.after-without-prefix", "--after needs the prefix that is listed, or its scheme, such as ark:")
 			}
 			prefix := ""
 			if len(args) == 1 {
@@ -59,8 +60,8 @@ For the next page, give the last identifier of this one to --after.`,
 	flags.StringVar(&f.pointing, "pointing", "", "list what points at this `URL or host`")
 	flags.StringVar(&f.state, "state", "", "list only what is in this state: reserved, active or withdrawn")
 	flags.Uint64VarP(&f.limit, "limit", "n", 0, "list so many at most (0: all)")
-	choices(cmd, "state", stele.Reserved, stele.Active, stele.Withdrawn)
-	return neverFiles(cmd)
+	usage.Choices(cmd, "state", stele.Reserved, stele.Active, stele.Withdrawn)
+	return usage.NeverFiles(cmd)
 }
 
 // ls prints what the flags ask for.

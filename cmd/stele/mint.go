@@ -3,17 +3,24 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/bulk/sheet"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/edit"
 	"github.com/stele-id/stele/registrar/minting"
 )
 
 func (p *program) mintCommand() *cobra.Command {
-	return family(&cobra.Command{
+	return usage.Family(&cobra.Command{
 		Use:   "mint SCHEME",
 		Short: "Make new identifiers",
 		Long: `Mint makes identifiers that were never made before, whatever crashes, and prints
@@ -63,13 +70,13 @@ func (f *mintFlags) check() error {
 	}
 	switch {
 	case f.count < 1:
-		return misuse(cmd, "flag.count-not-positive", "{count} is not a number of names; make one or more", f.count)
+		return usage.Errorf(cmd, "flag.count-not-positive", "{count} is not a number of names; make one or more", f.count)
 	case f.registers():
 		if f.count > 1 && len(f.record.aliases) > 0 {
-			return misuse(cmd, "flag.alias-with-several-names", "an alias belongs to one record, so it can't go with {count} names; make one", f.count)
+			return usage.Errorf(cmd, "flag.alias-with-several-names", "an alias belongs to one record, so it can't go with {count} names; make one", f.count)
 		}
 	case f.record.given("alias", "reader", "level", "until", "statement"):
-		return misuse(cmd, "flag.mint-record-empty", "nothing is registered without --to, --title, --meta or --reserve; give one of them")
+		return usage.Errorf(cmd, "flag.mint-record-empty", "nothing is registered without --to, --title, --meta or --reserve; give one of them")
 	}
 	return f.record.check()
 }
@@ -161,4 +168,299 @@ func interrupted() error {
 // namespace returns the namespace to make names in, as it is or as the flags say.
 func (f *minterFlags) namespace(ctx context.Context, l *Registry, want *stele.Namespace) ([]stele.NamespaceKey, error) {
 	return []stele.NamespaceKey{want.Key()}, l.EnsureMinter(ctx, want, f.owner.Flags().Changed, f.looks)
+}
+
+func (p *program) mintIBICommand() *cobra.Command {
+	var f mintFlags
+	var pool []string
+	cmd := &cobra.Command{
+		Use:   "ibi",
+		Short: "IBIs, from a host name or an IP address and the time",
+		Long: `Mint ibi makes Internet Based Identifiers. With --host it makes repository names,
+with --ip it makes IBIps, and with both each new name is a repository name that has an
+IBIp of the same date as its alias; --json shows both.
+
+No two names have the same date. --granularity says how close dates may be: at 1s, a
+second name waits for the next second. It may be changed at any time.
+
+--pool makes each name in the one of several namespaces that is free first, so ten of
+them with one date a second make ten names a second. They must exist ('stele ns add').`,
+		Example: `  stele mint ibi --host mtc-m18.sid.inpe.br
+  stele mint ibi --host mtc-m18.sid.inpe.br --port 80 --ip 150.163.34.243 --ip-port 800 --json
+  stele mint ibi --host mtc-m18.sid.inpe.br --granularity 1us -n 1000000 > names.txt
+  stele mint ibi --pool sid.inpe.br/mtc-m18,sid.inpe.br/mtc-m19 -n 10`,
+		Args: usage.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			server := f.record.given("host", "port", "ip", "ip-port", "allow-private", "granularity")
+			if len(pool) > 0 {
+				if server {
+					return usage.Errorf(cmd, "flag.settings-with-pool", "the namespaces of --pool have settings of their own; leave the other settings out")
+				}
+				return f.run(p, func(_ context.Context, l *Registry) ([]stele.NamespaceKey, error) { return l.ParsePool(pool) })
+			}
+			if !f.record.given("host", "ip") {
+				return usage.Errorf(cmd, "flag.ibi-host-missing", "an IBI is made from a server; give its host name with --host, its IP address with --ip, or both")
+			}
+			want := &stele.Namespace{Scheme: "ibi", Minter: stele.Minter{Kind: stele.MinterIBI}}
+			f.minter.apply(&want.Minter)
+			return f.run(p, func(ctx context.Context, l *Registry) ([]stele.NamespaceKey, error) {
+				if err := l.PlaceIBI(want); err != nil {
+					return nil, err
+				}
+				return f.minter.namespace(ctx, l, want)
+			})
+		},
+	}
+	f.minter.addIBI(cmd)
+	cmd.Flags().StringSliceVar(&pool, "pool", nil, "`prefixes` of the namespaces to make names in, with commas between them")
+	f.add(cmd)
+	return usage.NeverFiles(cmd)
+}
+
+func (p *program) mintPILINCommand() *cobra.Command {
+	var f mintFlags
+	var prefix string
+	cmd := &cobra.Command{
+		Use:   "pilin",
+		Short: "Handles by PILIN's rule, from the time",
+		Long: `Mint pilin makes handles whose suffixes are the millisecond in which they were asked
+for, as PILIN did. There are a thousand a second at most.`,
+		Example: "  stele mint pilin --prefix 102.100.272\n  stele mint pilin --prefix 102.100.272 --to https://example.org/1 --title 'A letter'",
+		Args:    usage.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.runBelow(p, prefix, "102.100.272", stele.Minter{Kind: stele.MinterPILIN})
+		},
+	}
+	cmd.Flags().StringVar(&prefix, "prefix", "", "`prefix` of the handles")
+	f.add(cmd)
+	return usage.NeverFiles(cmd)
+}
+
+func (p *program) mintARKCommand() *cobra.Command {
+	var f mintFlags
+	var naan, shoulder string
+	cmd := &cobra.Command{
+		Use:   "ark",
+		Short: "ARKs, by a template",
+		Long: `Mint ark makes ARKs under a Name Assigning Authority Number and a shoulder, by a NOID
+template: a dot, the order (r quasi-random, s in order, z in order and without end), a
+mask of e (one of 29 characters) and d (a digit), and k for a check character.`,
+		Example: `  stele mint ark --naan 12345 --shoulder x5 --template .reedeedk
+  stele mint ark --naan 12345 --shoulder x5 -n 1000
+  stele mint ark --naan 12345 --shoulder x5 --from catalogue.csv --dry-run`,
+		Args: usage.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if naan == "" {
+				return usage.Errorf(cmd, "flag.naan-missing", "the number of the authority is missing; give it with --naan, such as 12345")
+			}
+			prefix := "ark:" + naan
+			if shoulder != "" {
+				prefix += "/" + shoulder
+			}
+			return f.runBelow(p, prefix, "", stele.Minter{Kind: stele.MinterNOID})
+		},
+	}
+	cmd.Flags().StringVar(&naan, "naan", "", "Name Assigning Authority `number`")
+	cmd.Flags().StringVar(&shoulder, "shoulder", "", "with what the names begin, such as x5")
+	f.minter.addNOID(cmd)
+	f.add(cmd)
+	return usage.NeverFiles(cmd)
+}
+
+// templates is a kind of names that are made by templates below a prefix.
+type templates struct {
+	name, what, prefix string
+}
+
+var (
+	hdlTemplates  = templates{"hdl", "Handles", "10.5072"}
+	urnTemplates  = templates{"urn", "URNs", "urn:example"}
+	lsidTemplates = templates{"lsid", "LSIDs", "urn:lsid:example.org:specimens"}
+)
+
+func (p *program) mintTemplateCommand(t templates) *cobra.Command {
+	var f mintFlags
+	var prefix string
+	cmd := &cobra.Command{
+		Use:   t.name,
+		Short: t.what + ", by a template",
+		Long: "Mint " + t.name + " makes " + t.what + ` below a prefix by a NOID template: a dot, the order (r
+quasi-random, s in order, z in order and without end), a mask of e (one of 29
+characters) and d (a digit), and k for a check character.`,
+		Example: "  stele mint " + t.name + " --prefix " + t.prefix + " --template .reedeedk\n" +
+			"  stele mint " + t.name + " --prefix " + t.prefix + " --to https://example.org/1",
+		Args: usage.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.runBelow(p, prefix, t.prefix, stele.Minter{Kind: stele.MinterNOID})
+		},
+	}
+	cmd.Flags().StringVar(&prefix, "prefix", "", "`prefix` of the names, such as "+t.prefix)
+	f.minter.addNOID(cmd)
+	f.add(cmd)
+	return usage.NeverFiles(cmd)
+}
+
+func (p *program) mintUUIDCommand() *cobra.Command {
+	var f mintFlags
+	var prefix string
+	cmd := &cobra.Command{
+		Use:   "uuid",
+		Short: "Names that end in a UUID, in any scheme that takes one",
+		Long: `Mint uuid makes names that are a prefix and a UUID of version 7: the time and random
+digits. Nothing needs to be kept to make no name twice.`,
+		Example: "  stele mint uuid --prefix urn:example\n  stele mint uuid --prefix 10.5072 -n 10",
+		Args:    usage.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.runBelow(p, prefix, "urn:example", stele.Minter{Kind: stele.MinterUUID})
+		},
+	}
+	cmd.Flags().StringVar(&prefix, "prefix", "", "`prefix` of the names")
+	f.add(cmd)
+	return usage.NeverFiles(cmd)
+}
+
+// runBelow makes names below a prefix.
+func (f *mintFlags) runBelow(p *program, prefix, example string, minter stele.Minter) error {
+	if prefix == "" {
+		return usage.Errorf(f.record.cmd, "flag.prefix-missing", "the prefix is missing; give it with --prefix, such as {example}", example)
+	}
+	f.minter.apply(&minter)
+	return f.run(p, func(ctx context.Context, l *Registry) ([]stele.NamespaceKey, error) {
+		key, err := l.ParsePrefix(prefix)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := l.Namespace(ctx, key); minter.Kind == stele.MinterNOID && minter.Template == "" && errors.Is(err, stele.NotFound) {
+			return nil, usage.Errorf(f.record.cmd, "flag.template-missing", "there is no namespace {namespace} yet; say how its names are made with --template, such as .reedeedk", key)
+		}
+		return f.minter.namespace(ctx, l, &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix, Minter: minter})
+	})
+}
+
+// sheetFlags are the flags of mint for a file whose rows get names.
+type sheetFlags struct {
+	sheet.Options
+	encoding string
+}
+
+func (f *sheetFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.From, "from", "", "make a name for each row of this CSV `file`, register what the row says, and write the names into the file")
+	flags.StringVar(&f.Output, "output", "", "with --from: write to this `file` instead, and leave the other as it is")
+	flags.StringVar(&f.Column, "column", "id", "with --from: the column for the names; it is added if it is not there")
+	flags.StringArrayVar(&f.Columns, "map", nil, "with --from: what a column means, as `COLUMN=FIELD`; the field - passes it over, and '*=meta' makes metadata of all that are not known")
+	flags.StringVar(&f.encoding, "encoding", string(bulk.Auto), "with --from: how characters stand in the file: auto, utf-8, cp1252, latin-1 or utf-16")
+	flags.StringVar(&f.Rejects, "rejects", "", "with --from: `file` for rows that get no name, and why (default FILE.rejects)")
+	flags.IntVar(&f.MaxErrors, "max-errors", -1, "with --from: give up when more rows than this are rejected (-1: never)")
+	flags.BoolVar(&f.DryRun, "dry-run", false, "with --from: tell what would happen, and make no names")
+	usage.Choices(cmd, "encoding", bulk.Encodings()...)
+	for _, name := range []string{"from", "output", "rejects"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault // names of files
+		})
+	}
+}
+
+// ofSheet are the flags that say something about the file of --from.
+var ofSheet = []string{"output", "column", "map", "encoding", "rejects", "max-errors", "dry-run"}
+
+// check finds what is wrong with the flags themselves.
+func (f *sheetFlags) check(cmd *cobra.Command) error {
+	if f.From == "" {
+		for _, name := range ofSheet {
+			if cmd.Flags().Changed(name) {
+				return usage.Errorf(cmd, "flag.mint-without-from", "--{flag} says something about a file whose rows get names; name the file with --from", name)
+			}
+		}
+		return nil
+	}
+	for _, name := range slices.Concat([]string{"count", "to", "title", "who", "when", "where", "meta", "alias", "reader", "level", "until", "statement"}, targetFlags) {
+		if cmd.Flags().Changed(name) {
+			return usage.Errorf(cmd, "flag.mint-with-from", "with --from the columns of the file say what the records are, so leave --{flag} out", name)
+		}
+	}
+	switch {
+	case f.From == "-":
+		return usage.Errorf(cmd, "flag.from-not-a-file", "--from needs a file, since the names are written into it")
+	case strings.TrimSpace(f.Column) == "":
+		return usage.Errorf(cmd, "flag.column-empty", "--column is empty; name the column for the names")
+	}
+	return checkSpreadsheet(cmd, bulk.Encoding(f.encoding), f.Columns)
+}
+
+// mintFrom names the rows of a file.
+func (f *mintFlags) mintFrom(p *program, choose func(ctx context.Context, l *Registry) ([]stele.NamespaceKey, error)) error {
+	o := f.sheet.Options
+	o.Encoding, o.OnEncoding = bulk.Encoding(f.sheet.encoding), p.tellEncoding
+	s, err := sheet.Open(o)
+	if err != nil {
+		return err
+	}
+	p.block = minting.BlockFor(max(1, s.Nameless()))
+	f.minter.looks = o.DryRun
+	return p.creating(f.record.cmd, func(ctx context.Context, l *Registry) error {
+		pool, err := choose(ctx, l)
+		if err != nil {
+			return err
+		}
+		n := &sheet.Namer{
+			Sheet: s, Registry: l, Schemes: l.Schemes, Now: p.now, Pool: pool, Reserve: f.reserve,
+			OnResume: func(rows int, journal string) {
+				fmt.Fprintf(p.stderr, "mint: goes on; %s rows have names in %s\n", grouped(int64(rows)), journal)
+			},
+			Progress: func(total int64, done func() int64) sheet.Progress { return p.newProgress("mint", "rows", total, done) },
+		}
+		done, err := n.Run(ctx)
+		return p.reportNamed(o, s, done, err)
+	})
+}
+
+// reportNamed reports the result for the rows, and returns the error of the verb.
+func (p *program) reportNamed(o sheet.Options, s *sheet.Sheet, done sheet.Result, err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		err = refuse("mint", stele.Unavailable, "mint-file.interrupted", "interrupted; give the same command again to go on, and leave {journal} where it is", done.Journal)
+	case errors.Is(err, bulk.ErrTooMany):
+		err = refuse("mint", stele.Invalid, "mint-file.too-many-rejected-rows", "more than {most} rows are rejected, so the rest is not read, and {output} stays as it was; {rejects} has the rejected ones. Names that were made are kept in {journal}; give the command again to go on",
+			o.MaxErrors, printable(s.Output()), done.Rejects, done.Journal)
+	case err != nil:
+		return err
+	}
+	if perr := p.printNamed(o, s, done, err == nil); perr != nil {
+		return errors.Join(err, perr)
+	}
+	if err == nil && done.Rejected > 0 {
+		err = refuse("mint", stele.Invalid, "mint-file.rows-without-name", "{rejected} of {rows} rows have no name; {rejects} has them, and says why. Mend them in the file, and give the command again",
+			grouped(int64(done.Rejected)), grouped(int64(done.Rejected+done.Named+done.Kept)), done.Rejects)
+	}
+	return err
+}
+
+// printNamed prints the result for the rows.
+func (p *program) printNamed(o sheet.Options, s *sheet.Sheet, done sheet.Result, whole bool) error {
+	if p.json {
+		return p.printObject(struct {
+			sheet.Counts
+			Import uint64 `json:"import,omitempty"`
+			File   string `json:"file"`
+			Column string `json:"column"`
+			DryRun bool   `json:"dryRun,omitempty"`
+			Done   bool   `json:"done"`
+		}{done.Counts, done.Import, s.Output(), done.Column, o.DryRun, whole && !o.DryRun})
+	}
+	text := fmt.Sprintf("%s named, %s had a name, %s rejected", grouped(int64(done.Named)), grouped(int64(done.Kept)), grouped(int64(done.Rejected)))
+	switch {
+	case o.DryRun:
+		text += "; nothing was written"
+	case done.Import != 0:
+		text += fmt.Sprintf("; import %d", done.Import)
+	}
+	if !o.DryRun && whole && done.Named > 0 {
+		output := o.Output
+		if output == "" {
+			output = o.From
+		}
+		text += fmt.Sprintf("\n%s has the names in its column %s", printable(output), printable(done.Column))
+	}
+	return p.say("%s\n", text)
 }

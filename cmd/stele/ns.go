@@ -3,9 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,13 +13,15 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/cmd/stele/card"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/internal/terminal"
 	"github.com/stele-id/stele/internal/wording"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 func (p *program) nsCommand() *cobra.Command {
-	return family(&cobra.Command{
+	return usage.Family(&cobra.Command{
 		Use:   "ns",
 		Short: "Namespaces: who may write where, and how names are made",
 		Long: `A namespace is what one authority controls: all names that begin with a prefix,
@@ -52,7 +54,7 @@ IBIps.`,
   stele ns add sid.inpe.br/mtc-m18 --minter ibi --host mtc-m18.sid.inpe.br --ip 150.163.34.243
   stele ns add 102.100.272/ --minter pilin --level permanent --statement 'Kept by the library.'
   stele ns add urn:nbn:de --delegate 'https://nbn-resolving.org/{id}'`,
-		Args: oneArgument("the prefix"),
+		Args: usage.OneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.creating(cmd, func(ctx context.Context, l *Registry) error {
 				key, err := l.ParsePrefix(args[0])
@@ -69,7 +71,7 @@ IBIps.`,
 		},
 	}
 	f.add(cmd)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 func (p *program) nsSetCommand() *cobra.Command {
@@ -87,16 +89,12 @@ them.`,
 		Example: `  stele ns set ark:12345/x5 --owner ana --quota 10000
   stele ns set sid.inpe.br/mtc-m18 --granularity 1ms
   stele ns set ark: --level permanent`,
-		Args: oneArgument("the prefix"),
+		Args: usage.OneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !given(cmd, "if-version") {
-				return misuse(cmd, "flag.namespace-change-missing", "there is nothing to change; say what, such as --owner WHO")
+			if !usage.Given(cmd, "if-version") {
+				return usage.Errorf(cmd, "flag.namespace-change-missing", "there is nothing to change; say what, such as --owner WHO")
 			}
-			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				key, err := l.ParsePrefix(args[0])
-				if err != nil {
-					return err
-				}
+			return p.onPrefix(cmd, args[0], func(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
 				ns, err := l.SetNamespace(ctx, key, ifVersion, func(ns *stele.Namespace) error {
 					f.apply(ns)
 					return nil
@@ -110,7 +108,7 @@ them.`,
 	}
 	f.add(cmd)
 	cmd.Flags().Uint64Var(&ifVersion, "if-version", 0, "write only if this is the namespace's version")
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 func (p *program) nsShowCommand() *cobra.Command {
@@ -119,13 +117,9 @@ func (p *program) nsShowCommand() *cobra.Command {
 		Short:   "Show a namespace",
 		Long:    "Show prints all that is set for a namespace. It exits with 3 if there is none.",
 		Example: "  stele ns show ark:12345/x5\n  stele ns show ark:",
-		Args:    oneArgument("the prefix"),
+		Args:    usage.OneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				key, err := l.ParsePrefix(args[0])
-				if err != nil {
-					return err
-				}
+			return p.onPrefix(cmd, args[0], func(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
 				ns, err := l.Namespace(ctx, key)
 				if err != nil {
 					return err
@@ -142,7 +136,7 @@ func (p *program) nsShowCommand() *cobra.Command {
 			})
 		},
 	}
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 func (p *program) nsLsCommand() *cobra.Command {
@@ -152,7 +146,7 @@ func (p *program) nsLsCommand() *cobra.Command {
 		Long: `Ls lists the prefixes of all namespaces, or of those of a scheme, by scheme and in
 order. The root of a scheme is listed if somebody has changed it.`,
 		Example: "  stele ns ls\n  stele ns ls --json ark",
-		Args:    atMostOne("the scheme"),
+		Args:    usage.AtMostOne("the scheme"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			schemes, err := p.schemes(cmd)
 			if err != nil || len(args) > 0 {
@@ -167,13 +161,13 @@ order. The root of a scheme is listed if somebody has changed it.`,
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				if only != "" && l.Schemes.Lookup(only) == nil {
-					return misuse(cmd, "argument.scheme-unknown", `"{scheme}" is not a scheme; there are {schemes}`, only, strings.Join(l.Schemes.Names(), ", "))
+					return usage.Errorf(cmd, "argument.scheme-unknown", `"{scheme}" is not a scheme; there are {schemes}`, only, strings.Join(l.Schemes.Names(), ", "))
 				}
 				return p.listNamespaces(ctx, l, only)
 			})
 		},
 	}
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // listNamespaces prints the namespaces of a scheme, or of all if it is empty.
@@ -205,7 +199,7 @@ func (p *program) printPrefix(w io.Writer, ns *stele.Namespace) error {
 }
 
 func (p *program) nsHistoryCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "history PREFIX",
 		Short: "Show how a namespace came to be what it is",
 		Long: `History prints a line for each version of a namespace, the newest first: its number,
@@ -215,13 +209,9 @@ versions themselves, each whole.
 A registry that an earlier program made has the versions since it was upgraded.`,
 		Example: `  stele ns history ark:12345/x5
   stele ns history --json ark:12345/x5 | jq -r .owner`,
-		Args: oneArgument("the prefix"),
+		Args: usage.OneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				key, err := l.ParsePrefix(args[0])
-				if err != nil {
-					return err
-				}
+			return p.onPrefix(cmd, args[0], func(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
 				out := bufio.NewWriter(p.stdout)
 				for ns, err := range l.NamespaceHistory(ctx, key) {
 					if err != nil {
@@ -243,7 +233,7 @@ A registry that an earlier program made has the versions since it was upgraded.`
 }
 
 func (p *program) nsSkipCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "skip PREFIX N",
 		Short: "Set the counter of a template ahead",
 		Long: `Skip sets the counter of the namespace's template to N, so that N names count as
@@ -257,7 +247,7 @@ is ahead of all of them. What is skipped is never made.`,
   stele ns skip ark:12345/x5 250000`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return misuse(cmd, "argument.prefix-and-number-missing", "give a prefix and a number")
+				return usage.Errorf(cmd, "argument.prefix-and-number-missing", "give a prefix and a number")
 			}
 			return nil
 		},
@@ -265,13 +255,9 @@ is ahead of all of them. What is skipped is never made.`,
 			number, ahead := strings.CutPrefix(args[1], "+")
 			n, err := strconv.ParseUint(number, 10, 64)
 			if err != nil {
-				return misuse(cmd, "argument.not-a-number", `"{text}" is not a number; give one such as 5000 or +5000`, args[1])
+				return usage.Errorf(cmd, "argument.not-a-number", `"{text}" is not a number; give one such as 5000 or +5000`, args[1])
 			}
-			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				key, err := l.ParsePrefix(args[0])
-				if err != nil {
-					return err
-				}
+			return p.onPrefix(cmd, args[0], func(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
 				return p.skip(ctx, l, key, n, ahead)
 			})
 		},
@@ -285,19 +271,13 @@ func (p *program) skip(ctx context.Context, l *Registry, key stele.NamespaceKey,
 		return err
 	}
 	if p.json {
-		line, err := json.Marshal(map[string]any{"namespace": key.String(), "given": to})
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(p.stdout, "%s\n", line)
-		return err
+		return p.printObject(map[string]any{"namespace": key.String(), "given": to})
 	}
-	_, err = fmt.Fprintf(p.stdout, "the counter of %s is at %s\n", key, grouped(int64(to)))
-	return err
+	return p.say("the counter of %s is at %s\n", key, grouped(int64(to)))
 }
 
 func (p *program) nsCheckCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "check PREFIX",
 		Short: "List the records that the rules of a namespace would refuse",
 		Long: `Check lists the records with a name in the namespace that its rules would refuse
@@ -312,13 +292,9 @@ All records are read, because a record of another namespace can have an alias in
 one. Check exits with 1 if it found a record.`,
 		Example: `  stele ns check ark:12345/x5
   stele ns check --json ark:12345/x5`,
-		Args: oneArgument("the prefix"),
+		Args: usage.OneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				key, err := l.ParsePrefix(args[0])
-				if err != nil {
-					return err
-				}
+			return p.onPrefix(cmd, args[0], func(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
 				return p.checkRules(ctx, l, key)
 			})
 		},
@@ -381,6 +357,93 @@ func (p *program) checkRules(ctx context.Context, l *Registry, key stele.Namespa
 	if p.json {
 		return nil
 	}
-	_, err := fmt.Fprintf(p.stdout, "no record breaks a rule of %s; %s were read\n", key, grouped(int64(read)))
-	return err
+	return p.say("no record breaks a rule of %s; %s were read\n", key, grouped(int64(read)))
+}
+
+// minterFlags are the settings of a minter. Only what was given counts.
+type minterFlags struct {
+	owner *cobra.Command
+	given stele.Minter
+	looks bool // read only: do not make a namespace
+}
+
+// addIBI gives a command the flags of an IBI server.
+func (f *minterFlags) addIBI(cmd *cobra.Command) {
+	f.owner = cmd
+	flags := cmd.Flags()
+	flags.StringVar(&f.given.Host, "host", "", "fully qualified host `name` of the server, for repository names")
+	flags.Uint16Var(&f.given.Port, "port", minting.DefaultHostPort, "port that goes with --host")
+	flags.StringVar(&f.given.IP, "ip", "", "IP `address` of the server, for IBIps")
+	flags.Uint16Var(&f.given.IPPort, "ip-port", minting.DefaultIPPort, "port that goes with --ip")
+	flags.BoolVar(&f.given.AllowPrivate, "allow-private", false, "allow an address that others have too: names from it are unique in your network only")
+	flags.StringVar(&f.given.Granularity, "granularity", "", "distance between two dates: 1m, 1s, 100ms and so on down to 1as (default 1s)")
+	usage.Choices(cmd, "granularity", "1m", "1s", "100ms", "10ms", "1ms", "1us", "1ns")
+}
+
+// addNOID gives a command the flags of a template.
+func (f *minterFlags) addNOID(cmd *cobra.Command) {
+	f.owner = cmd
+	flags := cmd.Flags()
+	flags.StringVar(&f.given.Template, "template", "", "NOID `template`: .reedeedk makes names in quasi-random order that end in a check character, .zd counts")
+	flags.Uint64Var(&f.given.Seed, "seed", 0, "`number` that decides in which order the names of a template come that begins with r (default: a random one, so that they can't be foretold)")
+}
+
+// apply changes a minter as the flags say.
+func (f *minterFlags) apply(m *stele.Minter) { minting.Configure(m, &f.given, f.owner.Flags().Changed) }
+
+// namespaceFlags are the flags of ns add and ns set.
+type namespaceFlags struct {
+	cmd    *cobra.Command
+	given  stele.Namespace
+	minter minterFlags
+	persistenceFlags
+}
+
+func (f *namespaceFlags) add(cmd *cobra.Command) {
+	f.cmd = cmd
+	flags := cmd.Flags()
+	flags.StringVar(&f.given.Owner, "owner", "", "`who` may write in it, beside administrators")
+	flags.StringVar(&f.given.Title, "title", "", "what it is, for people")
+	flags.StringVar((*string)(&f.minter.given.Kind), "minter", "", "how new names are made: ibi, noid, pilin or uuid (default: not at all)")
+	f.minter.addIBI(cmd)
+	f.minter.addNOID(cmd)
+	flags.Uint32Var(&f.given.TTL, "ttl", 0, "for how many `seconds` others may keep an answer, where the target does not say")
+	flags.IntVar(&f.given.Status, "status", 0, "HTTP status of redirects, where the target does not say")
+	f.persistenceFlags.add(cmd)
+	flags.StringArrayVar(&f.given.Hosts, "host-allowed", nil, "`host` to which targets may point, or .example.org for all below it; may be repeated (default: any)")
+	flags.StringArrayVar(&f.given.Protocols, "protocol", nil, "protocol of targets' URLs; may be repeated (default: http, https and ftp)")
+	flags.StringVar(&f.given.Delegate, "delegate", "", "`URL` of another resolver that answers instead, with {id} or {rest} where the name belongs")
+	flags.BoolVar(&f.given.Checked, "check", false, "names end in a NOID check character: mistyped ones are refused")
+	flags.BoolVar(&f.given.Passthrough, "passthrough", false, "append what follows a registered name to the URLs of its targets, as if all of them were partial: in ARKs and PURLs x12 leads to the target of x1, with a 2 behind it")
+	flags.Uint64Var(&f.given.Quota, "quota", 0, "how many names there may be, aliases included (0: no limit)")
+	usage.Choices(cmd, "minter", stele.MinterIBI, stele.MinterNOID, stele.MinterPILIN, stele.MinterUUID)
+	usage.Choices(cmd, "protocol", "https", "http", "ftp", "ftps", "sftp", "rsync", "rtsp")
+	usage.Choices(cmd, "status", "301", "302", "303", "307", "308")
+}
+
+// apply changes a namespace as the flags say.
+func (f *namespaceFlags) apply(ns *stele.Namespace) {
+	for flag, set := range map[string]func(){
+		"owner":        func() { ns.Owner = f.given.Owner },
+		"title":        func() { ns.Title = f.given.Title },
+		"ttl":          func() { ns.TTL = f.given.TTL },
+		"status":       func() { ns.Status = f.given.Status },
+		"host-allowed": func() { ns.Hosts = withoutEmpty(f.given.Hosts) },
+		"protocol":     func() { ns.Protocols = withoutEmpty(f.given.Protocols) },
+		"delegate":     func() { ns.Delegate = f.given.Delegate },
+		"check":        func() { ns.Checked = f.given.Checked },
+		"passthrough":  func() { ns.Passthrough = f.given.Passthrough },
+		"quota":        func() { ns.Quota = f.given.Quota },
+	} {
+		if f.cmd.Flags().Changed(flag) {
+			set()
+		}
+	}
+	f.minter.apply(&ns.Minter)
+	f.persistenceFlags.apply(&ns.Persistence)
+}
+
+// withoutEmpty returns a list without empty texts: an empty one removes all.
+func withoutEmpty(list []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == "" })
 }

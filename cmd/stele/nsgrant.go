@@ -11,10 +11,11 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/cmd/stele/usage"
 )
 
 func (p *program) nsGrantCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "grant PREFIX WHO ROLE",
 		Short: "Give a user or group a role in a namespace",
 		Long: `Grant gives WHO, user:NAME or group:NAME, a role in a namespace and in all namespaces
@@ -30,10 +31,10 @@ Only administrators have rights in the root of a scheme, such as ark: .`,
   stele ns grant ark:12345 group:staff reader`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 3 {
-				return misuse(cmd, "argument.grant-incomplete", "give a prefix, who it is for, and a role, as in: ark:12345/x5 user:ann editor")
+				return usage.Errorf(cmd, "argument.grant-incomplete", "give a prefix, who it is for, and a role, as in: ark:12345/x5 user:ann editor")
 			}
 			if !stele.Role(args[2]).IsValid() {
-				return misuse(cmd, "argument.role-unknown", `"{role}" is not a role; there are reader, editor and owner`, args[2])
+				return usage.Errorf(cmd, "argument.role-unknown", `"{role}" is not a role; there are reader, editor and owner`, args[2])
 			}
 			return checkWho(cmd, args[1])
 		},
@@ -65,7 +66,7 @@ Only administrators have rights in the root of a scheme, such as ark: .`,
 }
 
 func (p *program) nsUngrantCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "ungrant PREFIX WHO",
 		Short: "Remove a user's or group's role in a namespace",
 		Long: `Ungrant takes away the role that WHO, user:NAME or group:NAME, was given in a
@@ -73,7 +74,7 @@ namespace. A role that they have above it stays. It exits with 3 if they have no
 		Example: "  stele ns ungrant ark:12345/x5 user:ann",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return misuse(cmd, "argument.revoke-incomplete", "give a prefix and whose role it is, as in: ark:12345/x5 user:ann")
+				return usage.Errorf(cmd, "argument.revoke-incomplete", "give a prefix and whose role it is, as in: ark:12345/x5 user:ann")
 			}
 			return checkWho(cmd, args[1])
 		},
@@ -101,9 +102,9 @@ func checkWho(cmd *cobra.Command, who string) error {
 	kind, name, ok := strings.Cut(who, ":")
 	switch {
 	case !ok && auth.IsName(who):
-		return misuse(cmd, "argument.user-or-group-unclear", "is {name} a user or a group? Write user:{name} or group:{name}", who)
+		return usage.Errorf(cmd, "argument.user-or-group-unclear", "is {name} a user or a group? Write user:{name} or group:{name}", who)
 	case kind != "user" && kind != "group" || !auth.IsName(name):
-		return misuse(cmd, "argument.principal-malformed", `"{principal}" is not a user or group; write user: or group: and a name of a-z, 0-9, and . _ @ -`, who)
+		return usage.Errorf(cmd, "argument.principal-malformed", `"{principal}" is not a user or group; write user: or group: and a name of a-z, 0-9, and . _ @ -`, who)
 	}
 	return nil
 }
@@ -111,11 +112,7 @@ func checkWho(cmd *cobra.Command, who string) error {
 // changeGrants changes the users' roles in a namespace. For a program the namespace
 // is printed, and for a person what tell says.
 func (p *program) changeGrants(cmd *cobra.Command, prefix string, change func(*stele.Namespace) error, tell func(context.Context, *Registry, *stele.Namespace) error) error {
-	return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-		key, err := l.ParsePrefix(prefix)
-		if err != nil {
-			return err
-		}
+	return p.onPrefix(cmd, prefix, func(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
 		ns, err := l.SetNamespace(ctx, key, 0, change)
 		if err != nil {
 			return err
@@ -125,12 +122,6 @@ func (p *program) changeGrants(cmd *cobra.Command, prefix string, change func(*s
 		}
 		return tell(ctx, l, ns)
 	})
-}
-
-// say prints a line for a person.
-func (p *program) say(format string, args ...any) error {
-	_, err := fmt.Fprintf(p.stdout, format, args...)
-	return err
 }
 
 // noteUnknown tells an administrator that a user does not exist yet: it may be misspelt.

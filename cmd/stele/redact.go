@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/usage"
 )
 
 func (p *program) redactCommand() *cobra.Command {
@@ -25,25 +27,17 @@ The names stay, and are never given to another record. The bytes leave the files
 with 'stele store compact'. Backups that were made before still have them: destroy
 those, or let them expire. If you restore one of them, redact the record again.`,
 		Example: `  stele redact 10.5072/letters-1911 --reason 'Removed by order of the court of Belém.'`,
-		Args:    oneArgument("the identifier"),
+		Args:    usage.OneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if reason == "" {
-				return misuse(cmd, "flag.redact-reason-missing", "the reason is missing; name the order with --reason, for those who come later")
+				return usage.Errorf(cmd, "flag.redact-reason-missing", "the reason is missing; name the order with --reason, for those who come later")
 			}
-			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
-				id, err := l.Parse(args[0])
-				if err != nil {
-					return err
-				}
-				rec, err := l.Redact(ctx, id, ifVersion, reason)
-				if err != nil {
-					return err
-				}
-				return p.printName(p.stdout, rec)
+			return p.change(cmd, args[0], func(ctx context.Context, l *Registry, id stele.ID) (*stele.Record, error) {
+				return l.Redact(ctx, id, ifVersion, reason)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, which the public reads")
 	ifVersionFlag(cmd, &ifVersion)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }

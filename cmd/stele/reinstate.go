@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/usage"
 )
 
 func (p *program) reinstateCommand() *cobra.Command {
@@ -14,21 +16,13 @@ func (p *program) reinstateCommand() *cobra.Command {
 		Long: `Reinstate makes a withdrawn record active again, with the targets and the metadata
 that it had. It is a new version; the withdrawal stays in the history.`,
 		Example: `  stele reinstate ark:12345/x54xz321`,
-		Args:    oneArgument("the identifier"),
+		Args:    usage.OneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
-				id, err := l.Parse(args[0])
-				if err != nil {
-					return err
-				}
-				rec, err := l.Reinstate(ctx, id, ifVersion)
-				if err != nil {
-					return err
-				}
-				return p.printName(p.stdout, rec)
+			return p.change(cmd, args[0], func(ctx context.Context, l *Registry, id stele.ID) (*stele.Record, error) {
+				return l.Reinstate(ctx, id, ifVersion)
 			})
 		},
 	}
 	ifVersionFlag(cmd, &ifVersion)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/stele-id/stele/client/dnssec"
 	"github.com/stele-id/stele/client/ways"
 	"github.com/stele-id/stele/cmd/stele/card"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/ddds"
 	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/resolver"
@@ -90,7 +91,7 @@ if the ways do not agree.`,
   stele resolve ark:12345/x54xz321 --server https://id.example.org --json | jq -r .location
   stele resolve urn:paradisec:AB1:001:A --compare --dns 127.0.0.1:5353 --root urn.example. --server http://localhost:8080
   stele resolve urn:paradisec:ab1:001:a --dns 127.0.0.1:5353 --root @urn.arpa --compat`,
-		Args: oneArgument("the identifier"),
+		Args: usage.OneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := f.request(args[0])
 			if err != nil {
@@ -100,7 +101,7 @@ if the ways do not agree.`,
 		},
 	}
 	f.add(cmd)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 func (f *resolveFlags) add(cmd *cobra.Command) {
@@ -110,8 +111,8 @@ func (f *resolveFlags) add(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.flags, "flag", nil, "`flags` of the rule in the DNS at which to end, such as RES:http, DIS:SRV or s; DIS and RES stand for all that begin so")
 	flags.BoolVar(&f.trace, "trace", false, "tell every step")
 	flags.BoolVar(&f.compare, "compare", false, "try all ways, and tell whether they agree")
-	choices(cmd, "service", stele.N2L, stele.N2C, stele.N2S, stele.N2P)
-	choices(cmd, "flag", ddds.FlagSRV, ddds.FlagURI, ddds.FlagDisSRV, ddds.FlagDisURL, ddds.FlagDisNAPTR, "RES:https", "RES:http")
+	usage.Choices(cmd, "service", stele.N2L, stele.N2C, stele.N2S, stele.N2P)
+	usage.Choices(cmd, "flag", ddds.FlagSRV, ddds.FlagURI, ddds.FlagDisSRV, ddds.FlagDisURL, ddds.FlagDisNAPTR, "RES:https", "RES:http")
 	f.addWays(cmd)
 }
 
@@ -125,10 +126,10 @@ func (f *resolveFlags) addWays(cmd *cobra.Command) {
 	f.dns.add(cmd)
 	flags.StringVar(&f.server, "server", os.Getenv("STELE_SERVER"), "`URL` of a resolver to ask over HTTP (environment: STELE_SERVER)")
 	flags.DurationVar(&f.timeout, "timeout", 15*time.Second, "for how long to try to resolve, all in all")
-	choices(cmd, "via", client.ViaDNS, client.ViaHTTP, client.ViaLocal)
-	choices(cmd, "protocol", "https", "http", "ftp", "rtsp")
-	choices(cmd, "only-protocol", "https", "http", "ftp", "rtsp")
-	choices(cmd, "accept", "text/html", "application/json", "application/pdf")
+	usage.Choices(cmd, "via", client.ViaDNS, client.ViaHTTP, client.ViaLocal)
+	usage.Choices(cmd, "protocol", "https", "http", "ftp", "rtsp")
+	usage.Choices(cmd, "only-protocol", "https", "http", "ftp", "rtsp")
+	usage.Choices(cmd, "accept", "text/html", "application/json", "application/pdf")
 }
 
 // request makes the request of the flags.
@@ -136,26 +137,26 @@ func (f *resolveFlags) request(name string) (client.Request, error) {
 	q := client.Request{Name: name, Protocols: f.protocols, Trace: f.trace}
 	var err error
 	if q.Service, err = ddds.ParseService(f.service); err != nil {
-		return q, misuse(f.cmd, "flag.service-unknown", `--service: "{service}" is not a service; there are N2L, N2C, N2S, N2P and others of that shape`, f.service)
+		return q, usage.Errorf(f.cmd, "flag.service-unknown", `--service: "{service}" is not a service; there are N2L, N2C, N2S, N2P and others of that shape`, f.service)
 	}
 	for _, text := range f.flags {
 		flag, err := ddds.ParseWantedFlag(text)
 		if err != nil {
-			return q, misuse(f.cmd, "", "--flag: {cause}", err)
+			return q, usage.Errorf(f.cmd, "", "--flag: {cause}", err)
 		}
 		q.Flags = append(q.Flags, flag)
 	}
 	if len(f.onlyProtocols) > 0 {
 		if len(f.protocols) > 0 {
-			return q, misuse(f.cmd, "flag.protocol-and-only-protocol", "--protocol and --only-protocol both name protocols; keep one")
+			return q, usage.Errorf(f.cmd, "flag.protocol-and-only-protocol", "--protocol and --only-protocol both name protocols; keep one")
 		}
 		q.Protocols, q.OnlyProtocols = f.onlyProtocols, true
 	}
 	if f.timeout <= 0 {
-		return q, misuse(f.cmd, "flag.timeout-not-positive", "the --timeout must be longer than nothing")
+		return q, usage.Errorf(f.cmd, "flag.timeout-not-positive", "the --timeout must be longer than nothing")
 	}
 	if q.Accept, err = ways.ParseAccept(f.accept, q.Service); err != nil {
-		return q, misuse(f.cmd, "", "--accept: {cause}", err)
+		return q, usage.Errorf(f.cmd, "", "--accept: {cause}", err)
 	}
 	return q, nil
 }
@@ -244,7 +245,7 @@ func (p *program) via(f *resolveFlags, id stele.ID) ([]client.Via, error) {
 	for _, text := range f.via {
 		via := client.Via(strings.ToLower(text))
 		if !slices.Contains([]client.Via{client.ViaDNS, client.ViaHTTP, client.ViaLocal}, via) {
-			return nil, misuse(f.cmd, "flag.via-unknown", `"{text}" is no way; there are dns, http and local`, text)
+			return nil, usage.Errorf(f.cmd, "flag.via-unknown", `"{text}" is no way; there are dns, http and local`, text)
 		}
 		c.Named = append(c.Named, via)
 	}
@@ -258,7 +259,7 @@ func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (li
 		return nil, err
 	}
 	if f.compare && len(chosen) < 2 {
-		return nil, misuse(f.cmd, "flag.compare-one-way", "to compare takes two ways; name them with --via, a resolver with --server, a registry with --data")
+		return nil, usage.Errorf(f.cmd, "flag.compare-one-way", "to compare takes two ways; name them with --via, a resolver with --server, a registry with --data")
 	}
 	timeout := f.timeout
 	if len(chosen) > 1 {
@@ -286,7 +287,7 @@ func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (li
 // httpWay makes the way over HTTP.
 func (p *program) httpWay(f *resolveFlags, schemes *stele.Schemes) (client.Way, error) {
 	if f.server == "" {
-		return nil, misuse(f.cmd, "flag.resolver-missing", "which resolver? Name it with --server URL")
+		return nil, usage.Errorf(f.cmd, "flag.resolver-missing", "which resolver? Name it with --server URL")
 	}
 	roots, err := p.remote.roots()
 	if err != nil {
@@ -294,7 +295,7 @@ func (p *program) httpWay(f *resolveFlags, schemes *stele.Schemes) (client.Way, 
 	}
 	way, err := client.NewHTTP(client.HTTPOptions{Schemes: schemes, Server: f.server, Timeout: f.timeout, RootCAs: roots})
 	if err != nil {
-		return nil, misuse(f.cmd, "", "--server: {cause}", errors.Unwrap(err))
+		return nil, usage.Errorf(f.cmd, "", "--server: {cause}", errors.Unwrap(err))
 	}
 	return way, nil
 }
@@ -423,13 +424,13 @@ func (f *dnsFlags) add(cmd *cobra.Command) {
 	flags.Lookup("dnssec").NoOptDefVal = string(client.Validate)
 	flags.StringVar(&f.anchors, "anchors", "", "`file` with the keys to trust, as DNSKEY or DS records; with --dnssec (default: those of the public DNS's root)")
 	if f.unproven {
-		choices(cmd, "dnssec", client.Validate, client.TrustAD, dnssecOff)
+		usage.Choices(cmd, "dnssec", client.Validate, client.TrustAD, dnssecOff)
 	} else {
-		choices(cmd, "dnssec", client.Validate, client.TrustAD)
+		usage.Choices(cmd, "dnssec", client.Validate, client.TrustAD)
 	}
-	choices(cmd, "dns", "tls://", "https://", "127.0.0.1:")
+	usage.Choices(cmd, "dns", "tls://", "https://", "127.0.0.1:")
 	// It fails only for a flag that the command does not have.
-	_ = cmd.RegisterFlagCompletionFunc("anchors", completeNames)
+	_ = cmd.RegisterFlagCompletionFunc("anchors", usage.Files)
 }
 
 // isGiven reports whether a flag about the DNS was given.
@@ -458,13 +459,13 @@ func (p *program) dnsWay(cmd *cobra.Command, f *dnsFlags, schemes *stele.Schemes
 	for _, text := range f.servers {
 		server, err := client.ParseServer(text)
 		if err != nil {
-			return nil, misuse(cmd, "", "--dns: {cause}", errors.Unwrap(err))
+			return nil, usage.Errorf(cmd, "", "--dns: {cause}", errors.Unwrap(err))
 		}
 		o.Servers = append(o.Servers, server)
 	}
 	way, err := client.NewDNS(o)
 	if errors.Is(err, stele.Invalid) {
-		return nil, misuse(cmd, "", "{cause}", errors.Unwrap(err))
+		return nil, usage.Errorf(cmd, "", "{cause}", errors.Unwrap(err))
 	}
 	return way, err
 }
@@ -475,7 +476,7 @@ func (f *dnsFlags) readAnchors(cmd *cobra.Command) (*dnssec.Anchors, error) {
 		return nil, nil
 	}
 	if f.dnssec != string(client.Validate) {
-		return nil, misuse(cmd, "flag.anchors-without-dnssec", "--anchors are for checking signatures; add --dnssec")
+		return nil, usage.Errorf(cmd, "flag.anchors-without-dnssec", "--anchors are for checking signatures; add --dnssec")
 	}
 	text, err := disk.ReadSome(f.anchors, maxAnchorFile)
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +13,9 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/disk"
+	"github.com/stele-id/stele/internal/wording"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
 )
@@ -65,8 +66,8 @@ registry on the server.`,
   stele restore /backups/stele-2031-05-02 --data /srv/new --accept-tokens
   stele restore /backups/stele-2031-05-02 --data /srv/new --serial-floor 20310502
   stele restore /backups/stele-2031-05-02 --server https://id.example.org --confirm stele-data`,
-		Args:              oneArgument("the folder of the backup"),
-		ValidArgsFunction: completeFolders,
+		Args:              usage.OneArgument("the folder of the backup"),
+		ValidArgsFunction: usage.Folders,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			far, err := p.isRemote(cmd)
 			if err != nil {
@@ -78,19 +79,19 @@ registry on the server.`,
 			var report restored
 			switch {
 			case far && present != "":
-				err = misuse(cmd, "flag.present-with-server", "--present names the registry that a database replaces; a server replaces its own")
+				err = usage.Errorf(cmd, "flag.present-with-server", "--present names the registry that a database replaces; a server replaces its own")
 			case far && p.serialFloor != nil:
-				err = misuse(cmd, "flag.serial-floor-with-server", "--serial-floor is for a restore where there is no registry; a server knows the serials of its zones, and 'stele zone raise' raises one")
+				err = usage.Errorf(cmd, "flag.serial-floor-with-server", "--serial-floor is for a restore where there is no registry; a server knows the serials of its zones, and 'stele zone raise' raises one")
 			case far && cmd.Flags().Changed("notify-allow"):
-				err = misuse(cmd, "flag.notify-allow-with-server", "--notify-allow is for a restore of a folder or a database; a server has the setting notify-allow")
+				err = usage.Errorf(cmd, "flag.notify-allow-with-server", "--notify-allow is for a restore of a folder or a database; a server has the setting notify-allow")
 			case far && p.acceptTokens:
-				err = misuse(cmd, "flag.accept-tokens-with-server", "--accept-tokens is for a restore where there is no registry; a server keeps its tokens as they are")
+				err = usage.Errorf(cmd, "flag.accept-tokens-with-server", "--accept-tokens is for a restore where there is no registry; a server keeps its tokens as they are")
 			case far:
 				report, err = p.restoreAtServer(cmd, args[0], confirm)
 			case confirm != "":
-				err = misuse(cmd, "flag.confirm-without-server", "--confirm names the registry of a --server; a folder is named by --data")
+				err = usage.Errorf(cmd, "flag.confirm-without-server", "--confirm names the registry of a --server; a folder is named by --data")
 			case p.store == "" && present != "":
-				err = misuse(cmd, "flag.present-without-store", "--present names the registry that a database replaces; without --store it is that of --data")
+				err = usage.Errorf(cmd, "flag.present-without-store", "--present names the registry that a database replaces; without --store it is that of --data")
 			default:
 				report, err = p.restore(cmd, args[0], present)
 			}
@@ -106,7 +107,7 @@ registry on the server.`,
 	p.allowFlag(cmd)
 	cmd.Flags().BoolVar(&p.acceptTokens, "accept-tokens", false, "leave tokens good where no registry is replaced that knows which were revoked")
 	// It fails only for a flag that the command does not have.
-	_ = cmd.RegisterFlagCompletionFunc("present", completeFolders)
+	_ = cmd.RegisterFlagCompletionFunc("present", usage.Folders)
 	_ = cmd.RegisterFlagCompletionFunc("confirm", cobra.NoFileCompletions)
 	return cmd
 }
@@ -187,7 +188,7 @@ func (p *program) restoreDatabase(ctx context.Context, cmd *cobra.Command, o *re
 		old.Folder = present
 	}
 	if old == p.place() {
-		return done, misuse(cmd, "flag.present-is-store", "--present and --store name the same database; restore into an empty one")
+		return done, usage.Errorf(cmd, "flag.present-is-store", "--present and --store name the same database; restore into an empty one")
 	}
 	return o.Database(ctx, p.store, backup, old)
 }
@@ -195,7 +196,7 @@ func (p *program) restoreDatabase(ctx context.Context, cmd *cobra.Command, o *re
 // restoreAtServer puts a backup in the place of a server's registry.
 func (p *program) restoreAtServer(cmd *cobra.Command, backup, confirm string) (report restored, err error) {
 	if confirm == "" {
-		return report, misuse(cmd, "flag.confirm-missing", "say which registry is replaced: give the name of its folder on the server with --confirm")
+		return report, usage.Errorf(cmd, "flag.confirm-missing", "say which registry is replaced: give the name of its folder on the server with --confirm")
 	}
 	if err := registry.IsFolderBackup(backup); err != nil {
 		return report, err
@@ -224,12 +225,7 @@ func (p *program) restoreAtServer(cmd *cobra.Command, backup, confirm string) (r
 // printRestore says what was done, and what is left to do.
 func (p *program) printRestore(r restored) error {
 	if p.json {
-		line, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(p.stdout, "%s\n", line)
-		return err
+		return p.printObject(r)
 	}
 	_, err := fmt.Fprintf(p.stdout, "%s is restored, with %s changes\n", printable(r.Data), grouped(int64(r.Changes)))
 	if r.Kept != "" && err == nil {
@@ -296,7 +292,7 @@ func newRestoredZone(zone string, serial uint32, shut bool, answers []stele.Seco
 func (p *program) printRestoredZones(list []restoredZone) error {
 	for _, z := range list {
 		for _, a := range z.answers {
-			text := secondaryWords(a, z.Serial)
+			text := wording.Secondary(a, z.Serial)
 			if a.State == stele.SecondaryBehind {
 				text = fmt.Sprintf("the secondary %s has serial %d, and takes the whole zone", a.At, a.Serial)
 			}
@@ -306,7 +302,7 @@ func (p *program) printRestoredZones(list []restoredZone) error {
 		}
 		text := fmt.Sprintf("has serial %d now", z.Serial)
 		if z.Shut {
-			text = "is shut: " + shutWords(z.Zone)
+			text = "is shut: " + wording.ShutZone(z.Zone)
 		}
 		if _, err := fmt.Fprintf(p.stdout, "%s %s\n", printable(z.Zone), printable(text)); err != nil {
 			return err

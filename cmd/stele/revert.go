@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -32,20 +32,20 @@ the import made stay.
 		Example: `  stele revert ark:12345/x1 --to 2
   stele revert --import 17 --dry-run
   stele revert --import 17 --reason 'The file had the wrong shelf marks.'`,
-		Args: atMostOne("the identifier"),
+		Args: usage.AtMostOne("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			whole := cmd.Flags().Changed("import")
 			switch {
 			case whole == (len(args) == 1):
-				return misuse(cmd, "argument.revert-missing", "say what to revert: a record, with --to VERSION, or an import, with --import NUMBER")
+				return usage.Errorf(cmd, "argument.revert-missing", "say what to revert: a record, with --to VERSION, or an import, with --import NUMBER")
 			case whole && (cmd.Flags().Changed("to") || cmd.Flags().Changed("if-version")):
-				return misuse(cmd, "flag.version-with-import", "--to and --if-version are for one record, not for an import")
+				return usage.Errorf(cmd, "flag.version-with-import", "--to and --if-version are for one record, not for an import")
 			case whole && number == 0, !whole && to == 0 && cmd.Flags().Changed("to"):
-				return misuse(cmd, "flag.version-or-import-zero", "versions and imports are numbered from 1")
+				return usage.Errorf(cmd, "flag.version-or-import-zero", "versions and imports are numbered from 1")
 			case !whole && !cmd.Flags().Changed("to"):
-				return misuse(cmd, "flag.revert-version-missing", "which version is missing; give it with --to, and see 'stele history {identifier}'", printable(args[0]))
+				return usage.Errorf(cmd, "flag.revert-version-missing", "which version is missing; give it with --to, and see 'stele history {identifier}'", printable(args[0]))
 			case !whole && (o.DryRun || o.Reason != ""):
-				return misuse(cmd, "flag.import-revert-only", "--dry-run and --reason are for the revert of an import")
+				return usage.Errorf(cmd, "flag.import-revert-only", "--dry-run and --reason are for the revert of an import")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				if whole {
@@ -69,7 +69,7 @@ the import made stay.
 	flags.BoolVar(&o.DryRun, "dry-run", false, "tell what would be done to which record, and do nothing")
 	flags.StringVar(&o.Reason, "reason", "", "`why`, for the tombstones of names that the import made")
 	ifVersionFlag(cmd, &ifVersion)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // shownSteps is how many records a revert prints for people. With --json all are
@@ -114,34 +114,24 @@ func (p *program) revertImport(ctx context.Context, l *Registry, number uint64, 
 
 // printStep prints what became of a record, as a line of JSON.
 func (p *program) printStep(step registrar.RevertStep) error {
-	text, err := json.Marshal(struct {
+	return p.printObject(struct {
 		ID     string `json:"id"`
 		Status string `json:"status"`
 		To     uint64 `json:"to,omitempty"`
 		Why    string `json:"why,omitempty"`
 	}{step.ID.String(), step.Status, step.To, step.Why})
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(p.stdout, "%s\n", text)
-	return err
 }
 
 // printReverted prints what a revert did in all.
 func (p *program) printReverted(r registrar.RevertResult, shown int, dry bool) error {
 	if p.json {
-		text, err := json.Marshal(struct {
+		return p.printObject(struct {
 			Import    uint64 `json:"import,omitempty"`
 			Withdrawn int    `json:"withdrawn"`
 			Reverted  int    `json:"reverted"`
 			Left      int    `json:"left"`
 			DryRun    bool   `json:"dryRun,omitempty"`
 		}{r.Number, r.Withdrawn, r.Reverted, r.Left, dry})
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(p.stdout, "%s\n", text)
-		return err
 	}
 	if shown > shownSteps {
 		fmt.Fprintf(p.stdout, "and %s more; --json prints all\n", grouped(int64(shown-shownSteps)))

@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/progress"
 	"github.com/stele-id/stele/internal/terminal"
 )
@@ -33,18 +36,6 @@ var exitCodes = map[stele.Kind]int{
 	stele.Unavailable: exitTryAgain,
 }
 
-// usageError is a command line that can't be understood.
-type usageError struct {
-	err     error
-	command string // whose help tells more
-}
-
-func (e *usageError) Error() string {
-	return fmt.Sprintf("%v; see '%s --help'", e.err, e.command)
-}
-
-func (e *usageError) Unwrap() error { return e.err }
-
 // run executes the command line and returns the exit code. An error is one line
 // on stderr.
 func (p *program) run(ctx context.Context, args []string) int {
@@ -55,11 +46,11 @@ func (p *program) run(ctx context.Context, args []string) int {
 		return exitOK
 	}
 	// cobra reports an unknown command by text only.
-	if _, ok := errors.AsType[*usageError](err); !ok && strings.HasPrefix(err.Error(), "unknown command") {
-		err = &usageError{unknownVerb(root, args, err), root.Name()}
+	if _, ok := errors.AsType[*usage.Error](err); !ok && strings.HasPrefix(err.Error(), "unknown command") {
+		err = usage.UnknownVerb(root, args, err)
 	}
 	fmt.Fprintf(p.stderr, "stele: %s\n", printable(strings.ReplaceAll(err.Error(), "\n", "; ")))
-	if _, ok := errors.AsType[*usageError](err); ok {
+	if _, ok := errors.AsType[*usage.Error](err); ok {
 		return exitUsage
 	}
 	if code, ok := exitCodes[stele.KindOf(err)]; ok {
@@ -98,53 +89,11 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.PersistentFlags().BoolVar(&p.json, "json", false, "print one JSON object a line")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{explainFlag(cmd, err), cmd.CommandPath()}
-	})
+	root.SetFlagErrorFunc(usage.FlagError)
 	p.registryFlags(root)
 	p.addVerbs(root)
-	strict(root)
+	usage.Strict(root, groupSelf)
 	return root
-}
-
-// strict makes wrong usage of cobra's own commands an error: a shell would source
-// the help text of "completion", and a script take it for an answer.
-func strict(root *cobra.Command) {
-	root.SetCompletionCommandGroupID(groupSelf)
-	root.InitDefaultCompletionCmd()
-	root.SetHelpCommandGroupID(groupSelf)
-	root.SetHelpCommand(&cobra.Command{
-		Use:     "help [command]",
-		Short:   "Help about any command",
-		GroupID: groupSelf,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			about, rest, err := root.Find(args)
-			if err != nil || len(rest) > 0 {
-				return &usageError{stele.Messagef("command.not-found-with-hint", `there is no command "{command}"{hint}`, strings.Join(args, " "), suggestVerb(root, args)), root.Name()}
-			}
-			return about.Help()
-		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			var names []string
-			if about, _, err := root.Find(args); err == nil {
-				for _, c := range about.Commands() {
-					names = append(names, c.Name()+"\t"+c.Short)
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
-	})
-	for _, c := range root.Commands() {
-		if c.HasSubCommands() && !c.Runnable() {
-			c.Args = cobra.ArbitraryArgs
-			c.RunE = func(cmd *cobra.Command, args []string) error {
-				if len(args) > 0 {
-					return &usageError{stele.Messagef("command.not-found", `there is no command "{command}"`, cmd.Name()+" "+strings.Join(args, " ")), cmd.CommandPath()}
-				}
-				return cmd.Help()
-			}
-		}
-	}
 }
 
 // refuse makes an error of a verb.
@@ -162,4 +111,130 @@ func grouped(n int64) string { return terminal.Grouped(n) }
 func (p *program) newProgress(what, unit string, total int64, bytes func() int64) *progress.Bar {
 	file, ok := p.stderr.(*os.File)
 	return progress.New(p.stderr, ok && isTerminal(file), p.now, what, unit, total, bytes)
+}
+
+// Groups of verbs, as 'stele --help' shows them.
+const (
+	groupNames  = "names"
+	groupPolicy = "policy"
+	groupBulk   = "bulk"
+	groupServer = "server"
+	groupSafety = "safety"
+	groupSelf   = "self"
+)
+
+// verbGroup is a group of verbs.
+type verbGroup struct {
+	id, title string
+	verbs     []*cobra.Command
+}
+
+// verbGroups is the one list of verbs, by group, in the order of the help text. A new verb
+// is a line here.
+func (p *program) verbGroups() []verbGroup {
+	return []verbGroup{
+		{groupNames, "Names: make them, look after them, follow them", []*cobra.Command{
+			p.explainCommand(),
+			p.mintCommand(),
+			p.registerCommand(),
+			p.updateCommand(),
+			p.withdrawCommand(),
+			p.revertCommand(),
+			p.reinstateCommand(),
+			p.redactCommand(),
+			p.disavowCommand(),
+			p.showCommand(),
+			p.historyCommand(),
+			p.lsCommand(),
+			p.resolveCommand(),
+			p.getCommand(),
+			p.signCommand(),
+		}},
+		{groupPolicy, "Namespaces, people and keys", []*cobra.Command{
+			p.nsCommand(),
+			p.purlHostCommand(),
+			p.userCommand(),
+			p.tokenCommand(),
+			p.auditCommand(),
+			p.keyCommand(),
+			p.zoneCommand(),
+		}},
+		{groupBulk, "Many at once", []*cobra.Command{
+			p.importCommand(),
+			p.exportCommand(),
+		}},
+		{groupServer, "The server", []*cobra.Command{
+			onFolder(p.serveCommand()),
+			p.configCommand(),
+			p.doctorCommand(),
+		}},
+		{groupSafety, "Keeping the registry safe", []*cobra.Command{
+			p.backupCommand(),
+			p.restoreCommand(),
+			p.verifyCommand(),
+			p.storeCommand(),
+			p.secretCommand(),
+		}},
+		{groupSelf, "The program itself", []*cobra.Command{
+			p.versionCommand(),
+		}},
+	}
+}
+
+// addVerbs adds all verbs to the root.
+func (p *program) addVerbs(root *cobra.Command) {
+	for _, g := range p.verbGroups() {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, verb := range g.verbs {
+			verb.GroupID = g.id
+			root.AddCommand(verb)
+		}
+	}
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	return usage.NeverFiles(&cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of the program",
+		Long:    "Version prints the version of the program, as --version does.",
+		Example: "  stele version\n  stele version --json",
+		Args:    usage.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if p.json {
+				return p.printObject(map[string]string{"version": version})
+			}
+			return p.say("stele version %s\n", version)
+		},
+	})
+}
+
+// printObject prints a line of JSON.
+func (p *program) printObject(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = p.stdout.Write(terminal.EscapeUnseen(append(line, '\n')))
+	return err
+}
+
+// say prints a line for a person.
+func (p *program) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(p.stdout, format, args...)
+	return err
+}
+
+// isTerminal reports whether r is a terminal at which a person types. (The null device is
+// a character device too.)
+func isTerminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
 }

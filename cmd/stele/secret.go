@@ -8,19 +8,21 @@ import (
 	"os"
 	"slices"
 
+	"github.com/stele-id/stele/cmd/stele/usage"
+	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/internal/disk"
+
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele/client/remote"
-	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/document/apijson"
-	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/server"
 )
 
 func (p *program) secretCommand() *cobra.Command {
-	return family(&cobra.Command{
+	return usage.Family(&cobra.Command{
 		Use:   "secret",
 		Short: "The key that encrypts secrets of the registry",
 		Long: `The private keys of zones and the keys of secondaries are stored encrypted, under a
@@ -45,8 +47,8 @@ prints the key's identifier. If the file has keys already the new one is added b
 and is used from the next 'stele secret rotate' on: add it on all servers of a registry first.
 No registry is opened.`,
 		Example:           "  stele secret keygen /etc/stele/secret.key",
-		Args:              oneArgument("the file"),
-		ValidArgsFunction: completeNames,
+		Args:              usage.OneArgument("the file"),
+		ValidArgsFunction: usage.Files,
 		RunE: func(_ *cobra.Command, args []string) error {
 			made, err := (&secret.File{Path: args[0], Random: rand.Reader}).Make()
 			if err != nil {
@@ -55,8 +57,7 @@ No registry is opened.`,
 			if p.json {
 				return p.printObject(map[string]string{"key": made.ID(), "file": args[0]})
 			}
-			_, err = fmt.Fprintf(p.stdout, "%s\n", made.ID())
-			return err
+			return p.say("%s\n", made.ID())
 		},
 	}
 }
@@ -85,14 +86,14 @@ func (p *program) withSecrets(cmd *cobra.Command, do func(ctx context.Context, s
 }
 
 func (p *program) secretLsCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "ls",
 		Short: "List secret keys, and how many secrets each encrypts",
 		Long: `Ls lists the secret keys that are at hand or that the registry needs: their
 identifiers, how many secrets each encrypts, and whether it is the current one, which encrypts
 new secrets, or missing. The keys themselves are not shown.`,
 		Example: "  stele secret ls\n  stele secret ls --server https://id.example.org --json",
-		Args:    noArguments,
+		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withSecrets(cmd, func(ctx context.Context, s secretKeeper) error {
 				keys, err := s.SecretKeys(ctx)
@@ -140,8 +141,7 @@ func (p *program) printSecretKeys(keys *apijson.SecretKeys) error {
 		}
 	}
 	if keys.Clear > 0 {
-		_, err := fmt.Fprintf(p.stdout, "%d secrets are not encrypted; 'stele secret rotate' encrypts them, and 'stele serve' when it starts\n", keys.Clear)
-		return err
+		return p.say("%d secrets are not encrypted; 'stele secret rotate' encrypts them, and 'stele serve' when it starts\n", keys.Clear)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ with 'stele zone sign --mode off --force' and 'stele zone sign', and 'stele zone
 		Example: `  stele secret rotate
   stele secret keygen /etc/stele/secret.key && stele secret rotate --server https://id.example.org
   stele secret rotate --lost`,
-		Args: noArguments,
+		Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withSecrets(cmd, func(ctx context.Context, s secretKeeper) error {
 				done, err := s.RotateSecrets(ctx, want)
@@ -179,7 +179,7 @@ with 'stele zone sign --mode off --force' and 'stele zone sign', and 'stele zone
 	cmd.Flags().StringVar(&want.Key, "key", "", "`identifier` of the key to use")
 	cmd.Flags().BoolVar(&want.Lost, "lost", false, "go on though a key is missing that encrypts secrets")
 	_ = cmd.RegisterFlagCompletionFunc("key", p.completeSecretKeys)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // completeSecretKeys lets shells complete the identifiers of keys that the process has.
@@ -217,7 +217,7 @@ func (p *program) printRotated(done *apijson.SecretRotated) error {
 func (p *program) secretFlag(root *cobra.Command) {
 	root.PersistentFlags().StringVar(&p.secretFile, "secret-key-file", os.Getenv(config.Find("secret-key-file").Variable()), "`file` of the keys that encrypt secrets of the registry, such as private keys of zones (environment: STELE_SECRET_KEY_FILE)")
 	// It fails only for a flag that the command does not have.
-	_ = root.RegisterFlagCompletionFunc("secret-key-file", completeNames)
+	_ = root.RegisterFlagCompletionFunc("secret-key-file", usage.Files)
 }
 
 // settleSecrets decides where secret keys come from: the file that is named, the

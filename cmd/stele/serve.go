@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stele-id/stele/cmd/stele/demo"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/server"
@@ -61,10 +62,10 @@ to try. Nothing of that needs a network.`,
   stele serve --http :80 --https :443 --acme-domain id.example.org --redirect-https
   stele serve --config /etc/stele/stele.toml --log-format json
   stele serve --demo`,
-		Args: noArguments,
+		Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.once && !o.demo {
-				return misuse(cmd, "flag.once-without-demo", "--once goes with --demo")
+				return usage.Errorf(cmd, "flag.once-without-demo", "--once goes with --demo")
 			}
 			return p.serve(cmd, o)
 		},
@@ -76,7 +77,7 @@ to try. Nothing of that needs a network.`,
 	settingFlags(cmd, "data", "store", "purl-host", "checked", "secret-key-file")
 	// These are completed as files.
 	_ = cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt))
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // serve is the verb.
@@ -91,7 +92,7 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 	var anyPort []string
 	if o.demo {
 		if c.Origin("store") == config.Flag {
-			return misuse(cmd, "flag.store-with-demo", "the demo has a folder of its own; leave --store out")
+			return usage.Errorf(cmd, "flag.store-with-demo", "the demo has a folder of its own; leave --store out")
 		}
 		anyPort = demo.Configure(c)
 	}
@@ -249,20 +250,15 @@ func settingFlags(cmd *cobra.Command, inherited ...string) {
 		switch {
 		case s.IsBool():
 			flag.NoOptDefVal = "true"
-			choices(cmd, s.Name, "true", "false")
+			usage.Choices(cmd, s.Name, "true", "false")
 		case s.Choices != nil:
-			choices(cmd, s.Name, s.Choices...)
+			usage.Choices(cmd, s.Name, s.Choices...)
 		case s.IsFile():
-			_ = cmd.RegisterFlagCompletionFunc(s.Name, completeNames)
+			_ = cmd.RegisterFlagCompletionFunc(s.Name, usage.Files)
 		case s.IsFolder():
-			_ = cmd.RegisterFlagCompletionFunc(s.Name, completeFolders)
+			_ = cmd.RegisterFlagCompletionFunc(s.Name, usage.Folders)
 		}
 	}
-}
-
-// completeNames lets the shell complete names of files.
-func completeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveDefault
 }
 
 // settingFlag is the value of a flag. A flag of a list or a table may be repeated.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele/cmd/stele/card"
+	"github.com/stele-id/stele/cmd/stele/usage"
 )
 
 func (p *program) showCommand() *cobra.Command {
@@ -27,20 +28,20 @@ It exits with 3 if there is no such record, or was none then.`,
 		Example: `  stele show ark:12345/x54xz321
   stele show https://doi.org/10.5072/rivers --at 2024-05-17
   stele show 10.5072/rivers --version 2 --json | jq .targets`,
-		Args: oneArgument("the identifier"),
+		Args: usage.OneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var then time.Time
 			if cmd.Flags().Changed("at") {
 				if cmd.Flags().Changed("version") {
-					return misuse(cmd, "flag.at-and-version", "--at and --version each choose a version; keep one")
+					return usage.Errorf(cmd, "flag.at-and-version", "--at and --version each choose a version; keep one")
 				}
 				var err error
-				if then, err = parseMoment(at); err != nil {
-					return misuse(cmd, "", "{cause}", err)
+				if then, err = usage.ParseMoment(at); err != nil {
+					return usage.Errorf(cmd, "", "{cause}", err)
 				}
 			}
 			if cmd.Flags().Changed("version") && version == 0 {
-				return misuse(cmd, "flag.version-zero", "versions are numbered from 1")
+				return usage.Errorf(cmd, "flag.version-zero", "versions are numbered from 1")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				rec, err := l.Find(ctx, args[0], then, version)
@@ -57,5 +58,5 @@ It exits with 3 if there is no such record, or was none then.`,
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the record as it was at this `date`, or date and time")
 	cmd.Flags().Uint64Var(&version, "version", 0, "this `version` of the record")
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }

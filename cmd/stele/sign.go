@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/wording"
 	"github.com/stele-id/stele/proof"
 )
@@ -47,13 +48,13 @@ type; what was signed before stays in the history.`,
   curl -s https://example.org/report.pdf | stele sign ark:12345/x5report - --key ark.key --type application/pdf --replace`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return misuse(cmd, "argument.sign-incomplete", "give the identifier and the file with what it stands for, as in: ark:12345/x5report report.pdf")
+				return usage.Errorf(cmd, "argument.sign-incomplete", "give the identifier and the file with what it stands for, as in: ark:12345/x5report report.pdf")
 			}
 			if f.key == "" {
-				return misuse(cmd, "flag.signing-key-missing", "say with which private key, with --key FILE")
+				return usage.Errorf(cmd, "flag.signing-key-missing", "say with which private key, with --key FILE")
 			}
 			if f.key == "-" && args[1] == "-" {
-				return misuse(cmd, "argument.standard-input-twice", "standard input can't be both the key and what is signed; put one into a file")
+				return usage.Errorf(cmd, "argument.standard-input-twice", "standard input can't be both the key and what is signed; put one into a file")
 			}
 			return nil
 		},
@@ -73,7 +74,7 @@ type; what was signed before stays in the history.`,
 	ifVersionFlag(cmd, &f.ifVersion)
 	// It fails only for a flag that the command does not have.
 	_ = cmd.MarkFlagFilename("key")
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // sign reads all before it opens the registry: a large file takes long, and other processes
@@ -97,8 +98,8 @@ func (p *program) sign(cmd *cobra.Command, f *statementFlags, name, file string)
 	}
 	s := stele.Signature{Type: f.media, Date: p.now()}
 	if f.date != "" {
-		if s.Date, err = parseMoment(f.date); err != nil {
-			return misuse(cmd, "", "--date: {cause}", err)
+		if s.Date, err = usage.ParseMoment(f.date); err != nil {
+			return usage.Errorf(cmd, "", "--date: {cause}", err)
 		}
 	}
 	s.Date = s.Date.UTC().Truncate(time.Second)

@@ -15,6 +15,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/cmd/stele/card"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
 	storecopy "github.com/stele-id/stele/store/copy"
@@ -22,7 +23,7 @@ import (
 )
 
 func (p *program) storeCommand() *cobra.Command {
-	return family(&cobra.Command{
+	return usage.Family(&cobra.Command{
 		Use:   "store",
 		Short: "What keeps the registry: make a database ready, move, seal",
 		Long: `A registry is kept in a folder (--data), by one process at a time, or in a PostgreSQL
@@ -57,7 +58,7 @@ func (p *program) inStore(cmd *cobra.Command, do func(ctx context.Context, s ste
 }
 
 func (p *program) storeMigrateCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "migrate",
 		Short: "Make a database ready, or upgrade it",
 		Long: `Migrate makes the tables of a registry in a PostgreSQL database, or changes them to
@@ -68,10 +69,10 @@ there: createuser stele, createdb -O stele stele.
 An upgrade is explicit: a program that finds older tables says so, and does nothing.`,
 		Example: `  stele store migrate --store postgres://stele@db.example.org/stele
   STELE_STORE=postgres://stele@db1,db2/stele stele store migrate`,
-		Args: noArguments,
+		Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if p.store == "" {
-				return misuse(cmd, "flag.migration-store-missing", "name the database with --store URL; a folder needs no migration")
+				return usage.Errorf(cmd, "flag.migration-store-missing", "name the database with --store URL; a folder needs no migration")
 			}
 			return p.interruptible(cmd, p.migrate)
 		},
@@ -99,8 +100,7 @@ func (p *program) migrate(ctx context.Context) error {
 			Steps []string `json:"steps"`
 		}{p.place().String(), steps})
 	}
-	_, err = fmt.Fprintf(p.stdout, "%s is ready\n", printable(p.place().String()))
-	return err
+	return p.say("%s is ready\n", printable(p.place().String()))
 }
 
 func (p *program) storeUnsealCommand() *cobra.Command {
@@ -114,7 +114,7 @@ If the copy is in use, both registries give the same names to different things f
 then on, and nobody can ever put that right. Unseal only if the copy was given up, and
 remove it first. --yes says that you know.`,
 		Example: "  stele store unseal --data /var/lib/stele --yes",
-		Args:    noArguments,
+		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.inStore(cmd, func(ctx context.Context, s stele.Store) error {
 				reason, err := s.Sealed(ctx)
@@ -126,13 +126,13 @@ remove it first. --yes says that you know.`,
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "the copy, if there was one, is not in use and never will be")
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // unseal takes the seal away if there is one.
 func (p *program) unseal(ctx context.Context, cmd *cobra.Command, s stele.Store, reason string, yes bool) error {
 	if reason != "" && !yes {
-		return misuse(cmd, "flag.unseal-unconfirmed", "{place} is sealed ({reason}); if the other one is in use, both give the same names to different things; give --yes if it is not and never will be", p.place(), reason)
+		return usage.Errorf(cmd, "flag.unseal-unconfirmed", "{place} is sealed ({reason}); if the other one is in use, both give the same names to different things; give --yes if it is not and never will be", p.place(), reason)
 	}
 	if reason != "" {
 		if err := s.Seal(ctx, ""); err != nil {
@@ -146,12 +146,11 @@ func (p *program) unseal(ctx context.Context, cmd *cobra.Command, s stele.Store,
 	if reason != "" {
 		text = "takes writes again; it was sealed: " + reason
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s %s\n", printable(p.place().String()), printable(text))
-	return err
+	return p.say("%s %s\n", printable(p.place().String()), printable(text))
 }
 
 func (p *program) storeCompactCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "compact",
 		Short: "Remove what was erased from the files",
 		Long: `Compact removes from the files of the registry what 'stele redact' erased: the content
@@ -167,7 +166,7 @@ It can't reach copies: backups that were made before, and of a database its log 
 the archives of that, and its own backups. Destroy those that are older than the
 redaction, or let them expire.`,
 		Example: "  stele store compact --data /var/lib/stele\n  stele store compact --store postgres://stele@db.example.org/stele",
-		Args:    noArguments,
+		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.writing(cmd, func(ctx context.Context, l *Registry) error { return l.Purge(ctx) })
 		},
@@ -182,7 +181,7 @@ func (p *program) storeStatusCommand() *cobra.Command {
 		Long: `Status prints what keeps the registry, how many changes it has, whether it is sealed or
 an unfinished copy, and of a database whether its primary answers.`,
 		Example: "  stele store status\n  stele store status --store postgres://stele@db1,db2/stele --count --json",
-		Args:    noArguments,
+		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.inStore(cmd, func(ctx context.Context, s stele.Store) error {
 				status, err := p.place().Status(ctx, s, count)
@@ -194,7 +193,7 @@ an unfinished copy, and of a database whether its primary answers.`,
 		},
 	}
 	cmd.Flags().BoolVar(&count, "count", false, "count the records too, which takes a while")
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // printStatus prints it.
@@ -253,11 +252,11 @@ compared both places with each other, and has found no difference, nobody can us
   stele store copy /var/lib/stele /mnt/larger/stele`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return misuse(cmd, "argument.two-places-expected", "{count} arguments where two belong: the place of the registry and the place to which it moves", len(args))
+				return usage.Errorf(cmd, "argument.two-places-expected", "{count} arguments where two belong: the place of the registry and the place to which it moves", len(args))
 			}
 			return nil
 		},
-		ValidArgsFunction: completeFolders,
+		ValidArgsFunction: usage.Folders,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, to, err := copyPlaces(cmd, args)
 			if err != nil {
@@ -272,20 +271,20 @@ compared both places with each other, and has found no difference, nobody can us
 func copyPlaces(cmd *cobra.Command, args []string) (from, to registry.Place, err error) {
 	for _, name := range []string{"data", "store"} {
 		if cmd.Flags().Changed(name) {
-			return from, to, misuse(cmd, "flag.place-with-from-and-to", "the places are named by FROM and TO; leave --{flag} out", name)
+			return from, to, usage.Errorf(cmd, "flag.place-with-from-and-to", "the places are named by FROM and TO; leave --{flag} out", name)
 		}
 	}
 	if from, err = registry.ParsePlace(args[0]); err != nil {
-		return from, to, misuse(cmd, "", "FROM: {cause}", err)
+		return from, to, usage.Errorf(cmd, "", "FROM: {cause}", err)
 	}
 	if to, err = registry.ParsePlace(args[1]); err != nil {
-		return from, to, misuse(cmd, "", "TO: {cause}", err)
+		return from, to, usage.Errorf(cmd, "", "TO: {cause}", err)
 	}
 	if !from.IsDatabase() && registry.IsFolderBackup(from.Folder) != nil { // opening would make a registry there
 		return from, to, refuse("copy", stele.NotFound, "store-copy.registry-missing", `there is no registry in "{folder}"`, from.Folder)
 	}
 	if same, err := from.IsSame(to); err != nil || same {
-		return from, to, errors.Join(err, misuse(cmd, "argument.same-place", "FROM and TO are the same place"))
+		return from, to, errors.Join(err, usage.Errorf(cmd, "argument.same-place", "FROM and TO are the same place"))
 	}
 	return from, to, nil
 }

@@ -3,19 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/wording"
 )
 
 func (p *program) tokenCommand() *cobra.Command {
-	return family(&cobra.Command{
+	return usage.Family(&cobra.Command{
 		Use:   "token",
 		Short: "Tokens: how users prove who they are",
 		Long: `A token is a secret text that stands for a user. Programs send it with each request,
@@ -72,7 +71,7 @@ which it is made.`,
   stele token create root --label 'daily backup' --scope backup --expires 90d
   stele token create ann --expires 2027-06-30
   stele token create ann --json`,
-		Args:              oneArgument("the user"),
+		Args:              usage.OneArgument("the user"),
 		ValidArgsFunction: p.completeUsers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			want, err := f.request(cmd, args[0], p.now())
@@ -90,7 +89,7 @@ which it is made.`,
 	}
 	f.add(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("namespace", p.completeNamespaces)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // tokenFlags describe a new token.
@@ -117,16 +116,16 @@ func (f *tokenFlags) add(cmd *cobra.Command) {
 func (f *tokenFlags) request(cmd *cobra.Command, user string, now time.Time) (auth.TokenRequest, error) {
 	want := auth.TokenRequest{User: user, Label: f.label, Namespaces: f.namespaces}
 	if cmd.Flags().Changed("expires") {
-		until, err := parseExpiry(f.expires, now)
+		until, err := usage.ParseExpiry(f.expires, now)
 		if err != nil {
-			return want, misuse(cmd, "", "--expires: {cause}", err)
+			return want, usage.Errorf(cmd, "", "--expires: {cause}", err)
 		}
 		want.Expires, want.Never = until, until.IsZero()
 	}
 	for _, text := range f.scopes {
 		s := auth.Scope(text)
 		if !s.IsValid() {
-			return want, misuse(cmd, "flag.scope-unknown", `--scope: "{scope}" is not a scope; choose from read, mint, write, admin, backup and metrics`, text)
+			return want, usage.Errorf(cmd, "flag.scope-unknown", `--scope: "{scope}" is not a scope; choose from read, mint, write, admin, backup and metrics`, text)
 		}
 		want.Scopes = append(want.Scopes, s)
 	}
@@ -171,28 +170,6 @@ func (p *program) printCredential(credential string, t *auth.Token) error {
 	return nil
 }
 
-// parseExpiry reads when a token expires; the zero time is never.
-func parseExpiry(text string, now time.Time) (time.Time, error) {
-	if text == "never" {
-		return time.Time{}, nil
-	}
-	if text != "" {
-		units := map[byte]time.Duration{'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour, 'y': auth.TokenLife}
-		unit, ok := units[text[len(text)-1]]
-		if n, err := strconv.ParseUint(text[:len(text)-1], 10, 16); ok && err == nil && n > 0 {
-			// Added one by one: thousands of years are more than a Duration holds.
-			for range n {
-				now = now.Add(unit)
-			}
-			return now.UTC(), nil
-		}
-	}
-	if at, err := parseMoment(text); err == nil {
-		return at.UTC(), nil
-	}
-	return time.Time{}, stele.Messagef("argument.not-an-expiry", `"{text}" is neither a duration such as 90d or 1y, nor a date such as 2027-06-30, nor never`, text)
-}
-
 func (p *program) tokenLsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [USER]",
@@ -203,7 +180,7 @@ that made it, what it is limited to, and its label. A token that was ended with 
 it says with which. The secrets are kept nowhere, so they are not shown. The time of the
 last use is written once a minute.`,
 		Example:           "  stele token ls\n  stele token ls ann\n  stele token ls --json",
-		Args:              atMostOne("the user"),
+		Args:              usage.AtMostOne("the user"),
 		ValidArgsFunction: p.completeUsers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
@@ -215,7 +192,7 @@ last use is written once a minute.`,
 			})
 		},
 	}
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // listTokens prints tokens, one a line.
@@ -277,7 +254,7 @@ func tokenState(t *auth.Token, now time.Time) string {
 }
 
 func (p *program) tokenRevokeCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "revoke ID",
 		Short: "Make a token useless",
 		Long: `Revoke makes a token useless, at once and for ever, with all tokens that it made and that
@@ -285,7 +262,7 @@ they made, and prints its ID. ID is what
 'stele token ls' shows: the 12 characters after stele_. It exits with 3 if there is
 no such token.`,
 		Example: "  stele token revoke 4k2m9x0q7rbc",
-		Args:    oneArgument("the ID"),
+		Args:    usage.OneArgument("the ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := args[0]
 			if c, err := auth.ParseCredential(id); err == nil { // the whole of it
@@ -319,7 +296,7 @@ administrator may.`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return misuse(cmd, "argument.tokens-missing", "name the tokens to open, or give --all")
+				return usage.Errorf(cmd, "argument.tokens-missing", "name the tokens to open, or give --all")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				ids := args
@@ -339,7 +316,7 @@ administrator may.`,
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "open all tokens that are shut")
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // openToken opens a token and prints it.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/edit"
 )
 
@@ -39,27 +40,19 @@ With --if-version N nothing is written if somebody changed the record meanwhile.
   stele update 10.5072/rivers --title 'Rivers of Pará, second edition' --meta edition=2
   stele update 10.5072/rivers --drop-to http://mirror.example.org/rivers --if-version 4
   stele update urn:x1:draft --activate --public`,
-		Args: oneArgument("the identifier"),
+		Args: usage.OneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
-			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
-				id, err := l.Parse(args[0])
-				if err != nil {
-					return err
-				}
+			return p.change(cmd, args[0], func(ctx context.Context, l *Registry, id stele.ID) (*stele.Record, error) {
 				e := f.edit()
 				aliases, bad := edit.ParseAliases(l.Schemes, f.aliases)
 				if bad != nil {
-					return &stele.Error{Op: "update", ID: id, Kind: stele.Invalid, Err: bad}
+					return nil, &stele.Error{Op: "update", ID: id, Kind: stele.Invalid, Err: bad}
 				}
 				e.Aliases, e.Drop, e.Public, e.Activate = aliases, f.drop, f.public, f.activate
-				rec, err := l.Update(ctx, id, f.ifVersion, e.Apply)
-				if err != nil {
-					return err
-				}
-				return p.printName(p.stdout, rec)
+				return l.Update(ctx, id, f.ifVersion, e.Apply)
 			})
 		},
 	}
@@ -69,7 +62,7 @@ With --if-version N nothing is written if somebody changed the record meanwhile.
 	flags.BoolVar(&f.public, "public", false, "let everybody see it")
 	flags.BoolVar(&f.activate, "activate", false, "make a reserved record active: it resolves from now on")
 	ifVersionFlag(cmd, &f.ifVersion)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // ifVersionFlag adds the flag by which a user overwrites only a version they have seen.
@@ -79,11 +72,11 @@ func ifVersionFlag(cmd *cobra.Command, version *uint64) {
 
 // check finds what is wrong with the flags themselves.
 func (f *updateFlags) check() error {
-	if !given(f.cmd, "if-version") {
-		return misuse(f.cmd, "flag.record-change-missing", "there is nothing to change; say what, such as --to URL or --title TEXT")
+	if !usage.Given(f.cmd, "if-version") {
+		return usage.Errorf(f.cmd, "flag.record-change-missing", "there is nothing to change; say what, such as --to URL or --title TEXT")
 	}
 	if f.public && f.given("reader") {
-		return misuse(f.cmd, "flag.public-and-reader", "--public lets everybody see the record, --reader only some; keep one")
+		return usage.Errorf(f.cmd, "flag.public-and-reader", "--public lets everybody see the record, --reader only some; keep one")
 	}
 	return f.recordFlags.check()
 }

@@ -9,10 +9,11 @@ import (
 
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/cmd/stele/card"
+	"github.com/stele-id/stele/cmd/stele/usage"
 )
 
 func (p *program) userCommand() *cobra.Command {
-	return family(&cobra.Command{
+	return usage.Family(&cobra.Command{
 		Use:   "user",
 		Short: "Users: who is known to the registry",
 		Long: `A user is a person or a program that the registry knows by a name. What they may do
@@ -70,7 +71,7 @@ more than the public.`,
 		Example: `  stele user add ann --group staff,press
   stele user add harvester
   stele user add root --admin`,
-		Args: oneArgument("the name"),
+		Args: usage.OneArgument("the name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.creating(cmd, func(ctx context.Context, l *Registry) error {
 				u := auth.User{Name: args[0]}
@@ -84,7 +85,7 @@ more than the public.`,
 		},
 	}
 	f.add(cmd)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 func (p *program) userSetCommand() *cobra.Command {
@@ -102,11 +103,11 @@ A user is never removed, since history names them: --disabled shuts them out, an
   stele user set ann --admin
   stele user set ann --admin=false
   stele user set ann --disabled`,
-		Args:              oneArgument("the name"),
+		Args:              usage.OneArgument("the name"),
 		ValidArgsFunction: p.completeUsers,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !given(cmd) {
-				return misuse(cmd, "flag.user-change-missing", "there is nothing to change; say what, such as --group staff")
+			if !usage.Given(cmd) {
+				return usage.Errorf(cmd, "flag.user-change-missing", "there is nothing to change; say what, such as --group staff")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				u, err := l.SetUser(ctx, args[0], func(u *auth.User) error {
@@ -121,16 +122,16 @@ A user is never removed, since history names them: --disabled shuts them out, an
 		},
 	}
 	f.add(cmd)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 func (p *program) userLsCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:     "ls",
 		Short:   "List users",
 		Long:    "Ls lists the names of all users, in order, one a line; with --json all that is kept of them.",
 		Example: "  stele user ls\n  stele user ls --json",
-		Args:    noArguments,
+		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				for u, err := range l.Users(ctx) {
@@ -148,14 +149,14 @@ func (p *program) userLsCommand() *cobra.Command {
 }
 
 func (p *program) userShowCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "show NAME",
 		Short: "Show a user",
 		Long: `Show prints what is kept of a user: groups, whether they are an administrator, how many
 tokens they have, and which roles they have where. A role holds in all that is below
 its namespace too. It exits with 3 if there is no such user.`,
 		Example:           "  stele user show ann\n  stele user show --json ann",
-		Args:              oneArgument("the name"),
+		Args:              usage.OneArgument("the name"),
 		ValidArgsFunction: p.completeUsers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {

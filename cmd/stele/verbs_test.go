@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/pebble"
@@ -30,7 +31,7 @@ func TestVerbsAreGrouped(t *testing.T) {
 			t.Errorf("the help text does not show the group %q", g.Title)
 		}
 	}
-	for word, meant := range verbsMeant {
+	for word, meant := range usage.Meant() {
 		if c, _, err := root.Find([]string{word}); err == nil && c != root {
 			t.Errorf("%s is a verb, and no suggestion is made for it", word)
 		}

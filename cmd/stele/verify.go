@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/progress"
 	"github.com/stele-id/stele/internal/wording"
 
@@ -42,14 +43,14 @@ none.`,
   stele verify /backups/stele-2031-05-02
   stele verify --store postgres://stele@db.example.org/stele
   stele verify --server https://id.example.org`,
-		Args:              atMostOne("the folder"),
-		ValidArgsFunction: completeFolders,
+		Args:              usage.AtMostOne("the folder"),
+		ValidArgsFunction: usage.Folders,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags := cmd.Flags()
 			if len(args) == 1 {
 				for _, other := range []string{"data", "store", "server"} {
 					if flags.Changed(other) {
-						return misuse(cmd, "flag.verify-with-argument", `"{argument}" and --{flag} each name what is checked; keep one`, args[0], other)
+						return usage.Errorf(cmd, "flag.verify-with-argument", `"{argument}" and --{flag} each name what is checked; keep one`, args[0], other)
 					}
 				}
 				p.data, p.store, p.remote.server = args[0], "", ""

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/edit"
 )
 
@@ -23,33 +24,26 @@ To withdraw a record that is withdrawn changes reason and replacement. 'stele
 reinstate ID' takes a withdrawal back.`,
 		Example: `  stele withdraw ark:12345/x54xz321 --reason 'Retracted by its authors.'
   stele withdraw 10.5072/rivers --reason 'Merged into the atlas.' --replacement 10.5072/atlas`,
-		Args: oneArgument("the identifier"),
+		Args: usage.OneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if reason == "" {
-				return misuse(cmd, "flag.withdraw-reason-missing", "the reason is missing; say why with --reason, for those who come later")
+				return usage.Errorf(cmd, "flag.withdraw-reason-missing", "the reason is missing; say why with --reason, for those who come later")
 			}
-			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
-				id, err := l.Parse(args[0])
-				if err != nil {
-					return err
-				}
+			return p.change(cmd, args[0], func(ctx context.Context, l *Registry, id stele.ID) (*stele.Record, error) {
 				var instead stele.ID
 				if replacement != "" {
+					var err error
 					if instead, err = l.Parse(replacement); err != nil {
-						return &stele.Error{Op: "withdraw", ID: id, Kind: stele.Invalid,
+						return nil, &stele.Error{Op: "withdraw", ID: id, Kind: stele.Invalid,
 							Err: stele.Problems{{Path: "tombstone.replacement", Err: edit.Syntax(err)}}}
 					}
 				}
-				rec, err := l.Withdraw(ctx, id, ifVersion, reason, instead)
-				if err != nil {
-					return err
-				}
-				return p.printName(p.stdout, rec)
+				return l.Withdraw(ctx, id, ifVersion, reason, instead)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for those who come later")
 	cmd.Flags().StringVar(&replacement, "replacement", "", "`ID` of what to use instead")
 	ifVersionFlag(cmd, &ifVersion)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }

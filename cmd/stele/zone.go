@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/registry/access"
 )
 
 func (p *program) zoneCommand() *cobra.Command {
-	return family(&cobra.Command{
+	return usage.Family(&cobra.Command{
 		Use:   "zone",
 		Short: "Zones: how namespaces are published in the DNS",
 		Long: `A namespace is published in a zone of the DNS. There each name has an owner name of
@@ -39,28 +39,19 @@ runs a root of its own, for tests or inside an organisation, adds a root zone.`,
 // withZones is reading for verbs that look at zones.
 func (p *program) withZones(cmd *cobra.Command, do func(ctx context.Context, l *Registry, zones *publish.Zones) error) error {
 	return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-		zones := zonesOf(l, p.now)
+		zones := l.Zones()
 		defer zones.Close()
 		return do(ctx, l, zones)
 	})
 }
 
-// zonesOf returns the zones of the registry as it is.
-func zonesOf(l *Registry, now func() time.Time) *publish.Zones {
-	o := publish.ZonesOptions{Store: l.Source(), Schemes: l.Schemes, Now: now, Keyless: true}
-	if f, near := l.Backend.(*access.Local); near {
-		o.Keyless, o.Secrets = false, f.Registry.Secrets
-	}
-	return publish.NewZones(o)
-}
-
 func (p *program) zoneLsCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:     "ls",
 		Short:   "List zones",
 		Long:    "Ls lists all zones in order: their names, what they publish, and their layout. A zone that is not transferred after a restore is marked as shut.",
 		Example: "  stele zone ls\n  stele zone ls --json",
-		Args:    noArguments,
+		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withZones(cmd, func(ctx context.Context, _ *Registry, zones *publish.Zones) error {
 				list, err := zones.List(ctx)
@@ -152,20 +143,10 @@ its prefix. Nothing is deleted: names and records stay, the namespace gets a new
 version without its zone, and its history has the old ones. What others have in their
 caches, and their copies of the zone, they keep for a while.`,
 		Example: "  stele zone withdraw paradisec.example\n  stele zone withdraw urn:paradisec",
-		Args:    oneArgument("the zone"),
+		Args:    usage.OneArgument("the zone"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
-				key, err := zoneOwner(ctx, l, zones, args[0])
-				if err != nil {
-					return err
-				}
-				ns, err := l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
-					if ns.Publication.IsZero() {
-						return refuse("withdraw", stele.Conflict, "zone.prefix-not-published", "{namespace} is not published", key)
-					}
-					ns.Publication = stele.Publication{}
-					return nil
-				})
+				ns, err := l.Unpublish(ctx, zones, args[0])
 				if err != nil {
 					return err
 				}
@@ -174,13 +155,13 @@ caches, and their copies of the zone, they keep for a while.`,
 		},
 		ValidArgsFunction: p.completeZones,
 	}
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // ofZone calls do with the namespace of a zone.
 func (p *program) ofZone(cmd *cobra.Command, zone string, do func(ns *stele.Namespace) error) error {
 	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
-		key, err := zoneOwner(ctx, l, zones, zone)
+		key, err := l.ZoneOwner(ctx, zones, zone)
 		if err != nil {
 			return err
 		}
@@ -191,45 +172,6 @@ func (p *program) ofZone(cmd *cobra.Command, zone string, do func(ns *stele.Name
 		return do(ns)
 	})
 }
-
-// setZone changes how the namespace of a zone is published. Op is the verb, for errors.
-func setZone(ctx context.Context, l *Registry, zones *publish.Zones, op, zone string, change func(p *stele.Publication) error) (*stele.Namespace, error) {
-	key, err := zoneOwner(ctx, l, zones, zone)
-	if err != nil {
-		return nil, err
-	}
-	return l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
-		if ns.Publication.Zone == "" {
-			return refuse(op, stele.Conflict, "zone.none-of-namespace", "{namespace} is published in no zone; 'stele zone add' does that", key)
-		}
-		return change(&ns.Publication)
-	})
-}
-
-// zoneOwner returns the namespace that a zone, or a prefix, names.
-func zoneOwner(ctx context.Context, l *Registry, zones *publish.Zones, text string) (stele.NamespaceKey, error) {
-	list, err := zones.List(ctx)
-	if err != nil {
-		return stele.NamespaceKey{}, err
-	}
-	for _, z := range list {
-		if z.Zone == absolute(text) && z.Layout == publish.LayoutCatalog {
-			return stele.NamespaceKey{}, refuse("find zone", stele.Conflict, "zone.is-catalog", "{zone} is a catalog, which is made of the zones that it lists, with their secondaries; change those, or see 'stele zone catalog --help'", z.Zone)
-		}
-		if z.Zone == absolute(text) {
-			return z.Namespace, nil
-		}
-	}
-	key, err := l.ParsePrefix(text)
-	if err != nil {
-		return key, &stele.Error{Op: "find zone", Kind: stele.NotFound, Err: stele.Messagef("zone.not-found-here", `there is no zone "{zone}" here; 'stele zone ls' lists them`, text)}
-	}
-	return key, nil
-}
-
-// absolute makes the canonical form of a domain name: in lower case, with a dot at
-// the end.
-func absolute(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") + "." }
 
 // completeZones lets shells complete the names of zones.
 func (p *program) completeZones(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
@@ -259,7 +201,7 @@ secondaries have. Such a zone is shut: it is not transferred, since a secondary 
 higher serial would keep what it has. Ask each secondary for its SOA record, and raise
 the zone above the highest serial: that opens it.`,
 		Example:           "  stele zone raise paradisec.example --above 2031050201\n  stele zone raise paradisec.example",
-		Args:              oneArgument("the zone"),
+		Args:              usage.OneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withZones(cmd, func(ctx context.Context, l *Registry, _ *publish.Zones) error {
@@ -267,7 +209,7 @@ the zone above the highest serial: that opens it.`,
 				if cmd.Flags().Changed("above") {
 					floor = &above
 				}
-				z, err := l.RaiseZone(ctx, absolute(args[0]), floor)
+				z, err := l.RaiseZone(ctx, access.Absolute(args[0]), floor)
 				if err != nil {
 					return err
 				}
@@ -277,7 +219,7 @@ the zone above the highest serial: that opens it.`,
 	}
 	cmd.Flags().Uint32Var(&above, "above", 0, "highest `serial` that a secondary has")
 	_ = cmd.RegisterFlagCompletionFunc("above", cobra.NoFileCompletions)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // zoneStateDocument is the serial of a zone as programs see it.

@@ -11,7 +11,9 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/registry/access"
 )
 
 // zoneFlags are the flags of zone add. Only flags that were given count.
@@ -57,14 +59,14 @@ With --elsewhere, others answer for the namespace: rules lead there.`,
 				return err
 			}
 			return p.creating(cmd, func(ctx context.Context, l *Registry) error {
-				zones := zonesOf(l, p.now)
+				zones := l.Zones()
 				defer zones.Close()
 				return p.zoneAdd(ctx, l, zones, &f, args)
 			})
 		},
 	}
 	f.add(cmd)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 func (f *zoneFlags) add(cmd *cobra.Command) {
@@ -81,9 +83,9 @@ func (f *zoneFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.given.Mailbox, "mailbox", "", "`mailbox` of who looks after the zone")
 	flags.StringVar(&f.given.Resolver, "resolver", "", "`host`, perhaps with a port, that answers over HTTP for what the DNS can't")
 	flags.StringArrayVar(&f.elsewhere, "elsewhere", nil, "others answer: `KIND=WHERE`, with NAPTR, SRV, A or AAAA and a name, or URL and a URL; may be repeated to share the load")
-	choices(cmd, "layout", stele.LayoutNames, stele.LayoutRules)
-	choices(cmd, "separator", ":", "/", "-", ".")
-	choices(cmd, "elsewhere", "NAPTR=", "SRV=", "A=", "AAAA=", "URL=")
+	usage.Choices(cmd, "layout", stele.LayoutNames, stele.LayoutRules)
+	usage.Choices(cmd, "separator", ":", "/", "-", ".")
+	usage.Choices(cmd, "elsewhere", "NAPTR=", "SRV=", "A=", "AAAA=", "URL=")
 }
 
 // checkUse checks the command line.
@@ -91,17 +93,17 @@ func (f *zoneFlags) checkUse(args []string) error {
 	changed := f.cmd.Flags().Changed
 	switch {
 	case f.root == "" && len(args) == 0:
-		return misuse(f.cmd, "argument.zone-prefix-missing", "the prefix is missing; give one, such as urn:paradisec, or --root ZONE")
+		return usage.Errorf(f.cmd, "argument.zone-prefix-missing", "the prefix is missing; give one, such as urn:paradisec, or --root ZONE")
 	case f.root != "" && len(args) > 0:
-		return misuse(f.cmd, "argument.root-with-prefix", "a root is of a whole scheme; give --root or a prefix")
+		return usage.Errorf(f.cmd, "argument.root-with-prefix", "a root is of a whole scheme; give --root or a prefix")
 	case len(args) > 1:
-		return oneArgument("the prefix")(f.cmd, args)
+		return usage.OneArgument("the prefix")(f.cmd, args)
 	case f.root == "" && changed("scheme"):
-		return misuse(f.cmd, "flag.scheme-without-root", "--scheme says of which scheme a --root is")
+		return usage.Errorf(f.cmd, "flag.scheme-without-root", "--scheme says of which scheme a --root is")
 	case f.root != "" && (changed("zone") || changed("layout") || changed("separator") || changed("parts") || changed("exact") || changed("elsewhere")):
-		return misuse(f.cmd, "flag.not-for-root", "a root has --ns, --mailbox and --resolver only")
-	case f.root == "" && !given(f.cmd):
-		return misuse(f.cmd, "flag.zone-missing", "say in which zone, with --zone NAME")
+		return usage.Errorf(f.cmd, "flag.not-for-root", "a root has --ns, --mailbox and --resolver only")
+	case f.root == "" && !usage.Given(f.cmd):
+		return usage.Errorf(f.cmd, "flag.zone-missing", "say in which zone, with --zone NAME")
 	}
 	return nil
 }
@@ -114,9 +116,9 @@ func (p *program) zoneAdd(ctx context.Context, l *Registry, zones *publish.Zones
 			return err
 		}
 	} else if l.Schemes.Lookup(f.scheme) == nil {
-		return misuse(f.cmd, "argument.scheme-unknown", `"{scheme}" is not a scheme; there are {schemes}`, f.scheme, strings.Join(l.Schemes.Names(), ", "))
+		return usage.Errorf(f.cmd, "argument.scheme-unknown", `"{scheme}" is not a scheme; there are {schemes}`, f.scheme, strings.Join(l.Schemes.Names(), ", "))
 	} else if !client.Knows(f.scheme) {
-		return misuse(f.cmd, "flag.root-scheme-without-dns", "{scheme} names have no keys in the DNS, so a root of them would lead nowhere; they are found over HTTP", f.scheme)
+		return usage.Errorf(f.cmd, "flag.root-scheme-without-dns", "{scheme} names have no keys in the DNS, so a root of them would lead nowhere; they are found over HTTP", f.scheme)
 	}
 	change := func(ns *stele.Namespace) error { return f.apply(ctx, zones, ns) }
 	ns, err := l.Namespace(ctx, key)
@@ -148,7 +150,7 @@ func (p *program) tellAdded(ctx context.Context, l *Registry, ns *stele.Namespac
 	if _, err := fmt.Fprintln(p.stdout, name); err != nil {
 		return err
 	}
-	zones := zonesOf(l, p.now)
+	zones := l.Zones()
 	defer zones.Close()
 	list, err := zones.Advise(ctx, name)
 	for _, problem := range list {
@@ -178,7 +180,7 @@ func (f *zoneFlags) apply(ctx context.Context, zones *publish.Zones, ns *stele.N
 		}
 	}
 	if p.Zone == "" {
-		return misuse(f.cmd, "flag.zone-missing", "say in which zone, with --zone NAME")
+		return usage.Errorf(f.cmd, "flag.zone-missing", "say in which zone, with --zone NAME")
 	}
 	if p.Layout == stele.LayoutNames && (p.Separator == "" || p.Parts == 0) {
 		sep, parts, err := zones.Survey(ctx, ns.Key(), p.Separator)
@@ -207,9 +209,9 @@ func (f *zoneFlags) applyNames(p *stele.Publication) {
 	changed := f.cmd.Flags().Changed
 	switch {
 	case f.root != "":
-		p.Zone, p.Layout = absolute(f.root), stele.LayoutRoot
+		p.Zone, p.Layout = access.Absolute(f.root), stele.LayoutRoot
 	case changed("zone"):
-		p.Zone = absolute(f.given.Zone)
+		p.Zone = access.Absolute(f.given.Zone)
 	}
 	if changed("layout") {
 		p.Layout = stele.Layout(f.layout)
@@ -244,11 +246,11 @@ func (f *zoneFlags) applyNames(p *stele.Publication) {
 func (f *zoneFlags) nameServers() (list []stele.NameServer, err error) {
 	for _, text := range withoutEmpty(f.servers) {
 		name, addresses, _ := strings.Cut(text, "=")
-		s := stele.NameServer{Name: absolute(name)}
+		s := stele.NameServer{Name: access.Absolute(name)}
 		for _, a := range strings.FieldsFunc(addresses, func(r rune) bool { return r == ',' }) {
 			addr, err := netip.ParseAddr(a)
 			if err != nil {
-				return nil, misuse(f.cmd, "flag.name-server-address-malformed", `"{text}" is not an IP address; write --ns NAME=192.0.2.1,2001:db8::1`, a)
+				return nil, usage.Errorf(f.cmd, "flag.name-server-address-malformed", `"{text}" is not an IP address; write --ns NAME=192.0.2.1,2001:db8::1`, a)
 			}
 			s.Addresses = append(s.Addresses, addr.Unmap().String())
 		}
@@ -263,10 +265,10 @@ func (f *zoneFlags) discoveries() (list []stele.Discovery, err error) {
 		kind, at, ok := strings.Cut(text, "=")
 		d := stele.Discovery{Kind: stele.DiscoveryKind(strings.ToUpper(kind)), At: at}
 		if !ok || !d.Kind.IsValid() {
-			return nil, misuse(f.cmd, "flag.delegation-malformed", `"{text}" does not say where; write NAPTR=name, SRV=name, A=name, AAAA=name or URL=url`, text)
+			return nil, usage.Errorf(f.cmd, "flag.delegation-malformed", `"{text}" does not say where; write NAPTR=name, SRV=name, A=name, AAAA=name or URL=url`, text)
 		}
 		if d.Kind != stele.DiscoverURL {
-			d.At = absolute(at)
+			d.At = access.Absolute(at)
 		}
 		list = append(list, d)
 	}

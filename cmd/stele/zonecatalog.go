@@ -8,11 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/registry/access"
 )
 
 func (p *program) zoneCatalogCommand() *cobra.Command {
-	return family(&cobra.Command{
+	return usage.Family(&cobra.Command{
 		Use:   "catalog",
 		Short: "Catalogs: lists of zones that secondaries take by themselves",
 		Long: `A catalog is a zone that lists other zones (RFC 9432). A secondary that is configured with
@@ -29,7 +31,7 @@ of a catalog need not exist in the DNS, and is neither in a zone here nor above 
 }
 
 func (p *program) zoneCatalogAddCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "add CATALOG ZONE...",
 		Short: "List zones in a catalog",
 		Long: `Add lists zones in a catalog, which is there as long as it lists one. A zone that is in
@@ -37,7 +39,7 @@ another catalog leaves that one.`,
 		Example: "  stele zone catalog add catalog.example.net paradisec.example names.example.org",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return misuse(cmd, "argument.catalog-incomplete", "give the name of the catalog, and the zones that it lists")
+				return usage.Errorf(cmd, "argument.catalog-incomplete", "give the name of the catalog, and the zones that it lists")
 			}
 			return nil
 		},
@@ -45,13 +47,13 @@ another catalog leaves that one.`,
 			return p.completeZones(cmd, nil, begun)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.setCatalog(cmd, absolute(args[0]), args[1:])
+			return p.setCatalog(cmd, access.Absolute(args[0]), args[1:])
 		},
 	})
 }
 
 func (p *program) zoneCatalogRmCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "rm ZONE...",
 		Short: "List zones in no catalog",
 		Long: `Rm takes zones out of their catalog. Secondaries that have them by the catalog drop them
@@ -59,7 +61,7 @@ then. A catalog ends with its last zone; its secondaries keep what they have the
 		Example: "  stele zone catalog rm paradisec.example",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return misuse(cmd, "argument.zone-missing", "the zone is missing")
+				return usage.Errorf(cmd, "argument.zone-missing", "the zone is missing")
 			}
 			return nil
 		},
@@ -74,7 +76,7 @@ then. A catalog ends with its last zone; its secondaries keep what they have the
 func (p *program) setCatalog(cmd *cobra.Command, catalog string, names []string) error {
 	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
 		for _, name := range names {
-			ns, err := setZone(ctx, l, zones, "zone catalog", name, func(p *stele.Publication) error {
+			ns, err := l.SetZone(ctx, zones, "zone catalog", name, func(p *stele.Publication) error {
 				if catalog == "" && p.Catalog == "" {
 					return refuse("zone catalog", stele.NotFound, "zone.not-in-catalog", "{zone} is listed in no catalog", p.Zone)
 				}
@@ -93,16 +95,16 @@ func (p *program) setCatalog(cmd *cobra.Command, catalog string, names []string)
 }
 
 func (p *program) zoneCatalogLsCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:     "ls [CATALOG]",
 		Short:   "List catalogs and their zones",
 		Long:    "Ls lists the zones of a catalog, or of all catalogs: the catalog, and the zone.",
 		Example: "  stele zone catalog ls\n  stele zone catalog ls catalog.example.net --json",
-		Args:    atMostOne("the catalog"),
+		Args:    usage.AtMostOne("the catalog"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			only := ""
 			if len(args) > 0 {
-				only = absolute(args[0])
+				only = access.Absolute(args[0])
 			}
 			return p.withZones(cmd, func(ctx context.Context, l *Registry, _ *publish.Zones) error {
 				return p.printCatalogs(ctx, l, only)

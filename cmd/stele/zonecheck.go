@@ -7,10 +7,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/internal/wording"
 	"github.com/stele-id/stele/outbound"
-	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/registry/access"
 
 	"github.com/spf13/cobra"
@@ -41,7 +41,7 @@ since a restore, or if a secondary has another zone than this one or does not an
   stele zone check paradisec.example --json
   stele zone check paradisec.example --notify-allow 10.1.0.0/16
   stele zone check --local`,
-		Args:              atMostOne("the zone"),
+		Args:              usage.AtMostOne("the zone"),
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := ""
@@ -55,7 +55,7 @@ since a restore, or if a secondary has another zone than this one or does not an
 	}
 	cmd.Flags().BoolVar(&local, "local", false, "ask no secondary")
 	p.allowFlag(cmd)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // problemDocument is a problem as programs see it.
@@ -144,12 +144,12 @@ func (p *program) checkTransfers(ctx context.Context, l *Registry, zones *publis
 		return 0, err
 	}
 	for _, z := range list {
-		if name != "" && z.Zone != absolute(name) {
+		if name != "" && z.Zone != access.Absolute(name) {
 			continue
 		}
 		if z.Shut {
 			wrong++
-			if err := p.printTransfer(transferProblem{Zone: z.Zone, State: zoneIsShut, ZoneAt: z.Serial, Serious: true, Text: "it is shut: " + shutWords(z.Zone)}); err != nil {
+			if err := p.printTransfer(transferProblem{Zone: z.Zone, State: zoneIsShut, ZoneAt: z.Serial, Serious: true, Text: "it is shut: " + wording.ShutZone(z.Zone)}); err != nil {
 				return wrong, err
 			}
 		}
@@ -163,7 +163,7 @@ func (p *program) checkTransfers(ctx context.Context, l *Registry, zones *publis
 			}
 			continue
 		}
-		checked, err := p.compareZone(ctx, l, z)
+		checked, err := l.CompareZone(ctx, z, p.mayAsk)
 		if err != nil {
 			return wrong, err
 		}
@@ -180,19 +180,6 @@ func (p *program) checkTransfers(ctx context.Context, l *Registry, zones *publis
 	return wrong, nil
 }
 
-// compareZone asks the secondaries of a zone, or has the server ask them.
-func (p *program) compareZone(ctx context.Context, l *Registry, z publish.Listed) (remote.CheckedZone, error) {
-	if far, ok := l.Backend.(*access.Remote); ok {
-		return far.CheckSecondaries(ctx, z.Zone)
-	}
-	may, err := p.mayAsk()
-	if err != nil {
-		return remote.CheckedZone{}, err
-	}
-	answers, err := registry.AskZoneSecondaries(ctx, may, l.Source(), z.Zone)
-	return remote.CheckedZone{Zone: z.Zone, Serial: z.Serial, Shut: z.Shut, Secondaries: answers}, err
-}
-
 // newTransferProblem judges what a secondary said. One that has an older serial may be
 // about to transfer the zone, and one that was not asked may be well.
 func newTransferProblem(a stele.SecondaryAnswer, serial uint32) transferProblem {
@@ -203,7 +190,7 @@ func newTransferProblem(a stele.SecondaryAnswer, serial uint32) transferProblem 
 		t.Serious = true
 	}
 	if a.State != stele.SecondarySame || t.Serious {
-		t.Text = secondaryWords(a, serial)
+		t.Text = wording.Secondary(a, serial)
 	}
 	return t
 }
@@ -260,31 +247,4 @@ func newSecondaryCheck(a stele.SecondaryAnswer) secondaryCheck {
 		c.Serial = &a.Serial
 	}
 	return c
-}
-
-// secondaryWords says what a secondary has, in words, of a zone whose serial is given.
-func secondaryWords(a stele.SecondaryAnswer, serial uint32) string {
-	at := "the secondary " + a.At
-	switch a.State {
-	case stele.SecondarySame:
-		return fmt.Sprintf("%s has serial %d, as the zone", at, a.Serial)
-	case stele.SecondaryBehind:
-		return fmt.Sprintf("%s has serial %d, below that of the zone (%d); it takes the zone when it asks next", at, a.Serial, serial)
-	case stele.SecondaryAhead:
-		return fmt.Sprintf("%s has serial %d, above that of the zone (%d): it keeps other contents and takes no changes; raise the zone: stele zone raise %s --above %d", at, a.Serial, serial, a.Zone, a.Serial)
-	case stele.SecondaryFar:
-		return fmt.Sprintf("%s has serial %d, too far from that of the zone (%d) to be compared: have it drop its copy and transfer the zone anew (BIND: rndc retransfer)", at, a.Serial, serial)
-	case stele.SecondaryRefuses:
-		return fmt.Sprintf("%s refuses to say its serial: %s", at, a.Why)
-	case stele.SecondaryLame:
-		return fmt.Sprintf("%s answers, and does not have the zone: %s", at, a.Why)
-	case stele.SecondaryUnasked:
-		return fmt.Sprintf("%s was not asked for its serial: %s", at, a.Why)
-	}
-	return fmt.Sprintf("%s does not answer: %s", at, a.Why)
-}
-
-// shutWords says what to do about a zone that is not transferred.
-func shutWords(zone string) string {
-	return "its secondaries get no transfers, since it came from a backup and it is not known which serials they have; ask each for its SOA record, and name the highest serial: stele zone raise " + zone + " --above SERIAL"
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/registry/access"
 	"github.com/stele-id/stele/serve/api"
@@ -37,14 +38,14 @@ good for a month. Without --signed the file of a signed zone has none, and expor
   stele zone export paradisec.example --signed -o paradisec.signed
   stele zone export paradisec.example --parent
   stele zone export paradisec.example --parent --root urn.example.`,
-		Args:              oneArgument("the zone"),
+		Args:              usage.OneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if signed && parent {
-				return misuse(cmd, "flag.parent-with-signed", "--parent prints what others sign themselves; give it without --signed")
+				return usage.Errorf(cmd, "flag.parent-with-signed", "--parent prints what others sign themselves; give it without --signed")
 			}
 			if root != "" && !parent {
-				return misuse(cmd, "flag.root-without-parent", "--root says for whom the records of --parent are; give that too")
+				return usage.Errorf(cmd, "flag.root-without-parent", "--root says for whom the records of --parent are; give that too")
 			}
 			want := remote.ZoneFile{Signed: signed, Parent: parent, Root: root}
 			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
@@ -64,7 +65,7 @@ good for a month. Without --signed the file of a signed zone has none, and expor
 // exportZone writes a zone to a file. For a server's registry, the server writes it: the
 // server has the keys, and all names.
 func (p *program) exportZone(ctx context.Context, l *Registry, zones *publish.Zones, zone, file string, want remote.ZoneFile) error {
-	ns, err := publishedIn(ctx, l, zone)
+	ns, err := l.PublishedIn(ctx, zone)
 	if err != nil {
 		return err
 	}
@@ -90,17 +91,4 @@ func (p *program) exportZone(ctx context.Context, l *Registry, zones *publish.Zo
 		fmt.Fprintf(p.stderr, "stele: %s is signed, and this file has no signatures: validating resolvers refuse what is served from it; %s\n", ns.Publication.Zone, advice)
 	}
 	return nil
-}
-
-// publishedIn returns the namespace that is published in a zone.
-func publishedIn(ctx context.Context, l *Registry, zone string) (*stele.Namespace, error) {
-	for ns, err := range l.Namespaces(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if ns.Publication.Zone == absolute(zone) {
-			return ns, nil
-		}
-	}
-	return nil, refuse("find zone", stele.NotFound, "zone.not-found-here", `there is no zone "{zone}" here; 'stele zone ls' lists them`, zone)
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/publish/zonemap"
 )
 
 func (p *program) zoneRecordCommand() *cobra.Command {
-	return family(&cobra.Command{
+	return usage.Family(&cobra.Command{
 		Use:   "record",
 		Short: "Records of the owner's own in a zone",
 		Long: `A zone has the records that Stele makes of the registry. Beside them it has records of
@@ -35,7 +36,7 @@ records of the owner are not served, and 'stele zone check' tells of them.`,
 }
 
 func (p *program) zoneRecordAddCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "add ZONE NAME TTL TYPE DATA",
 		Short: "Add a record to a zone",
 		Long: `Add adds a record to a zone, which is named by its name or by the prefix of its
@@ -52,7 +53,7 @@ records that the settings of the zone make.`,
   stele zone record add paradisec.example www 300 CNAME web.example.org.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 5 {
-				return misuse(cmd, "argument.zone-record-add-incomplete", "give the zone, the name, the TTL, the type and the data")
+				return usage.Errorf(cmd, "argument.zone-record-add-incomplete", "give the zone, the name, the TTL, the type and the data")
 			}
 			return nil
 		},
@@ -60,64 +61,23 @@ records that the settings of the zone make.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ttl, err := strconv.ParseUint(args[2], 10, 32)
 			if err != nil {
-				return misuse(cmd, "argument.not-a-ttl", `"{text}" is not a TTL; give seconds, such as 3600`, args[2])
+				return usage.Errorf(cmd, "argument.not-a-ttl", `"{text}" is not a TTL; give seconds, such as 3600`, args[2])
 			}
 			return p.setRecords(cmd, args[0], func(ctx context.Context, zones *publish.Zones, zone string, list []stele.ZoneRecord) ([]stele.ZoneRecord, error) {
-				r := stele.ZoneRecord{Name: inZone(args[1], zone), TTL: uint32(ttl), Type: recordType(args[3])}
-				r.Data = recordData(r.Type, strings.Join(args[4:], " "))
-				if rr, err := zonemap.ParseRecord(r); err == nil {
-					r.Data = zonemap.RecordData(rr) // the registrar reports faults in it
+				r, ok := zonemap.NewRecord(zone, args[1], uint32(ttl), args[3], strings.Join(args[4:], " "))
+				if ok { // the registrar reports faults in it otherwise
 					if err := zones.MayAdd(ctx, zone, r); err != nil {
 						return nil, err
 					}
 				}
-				return addRecord(list, r), nil
+				return zonemap.AddRecord(list, r), nil
 			})
 		},
 	})
 }
 
-// recordType reads a type, in any case.
-func recordType(text string) stele.RecordType { return stele.RecordType(strings.ToUpper(text)) }
-
-// recordData returns the data of a record as master files have it. A text without
-// quotation marks is one string, with its blanks.
-func recordData(kind stele.RecordType, text string) string {
-	if kind != stele.RecordTXT || strings.Contains(text, `"`) {
-		return text
-	}
-	return `"` + strings.ReplaceAll(text, `\`, `\\`) + `"`
-}
-
-// inZone returns the name that a user means in a zone.
-func inZone(text, zone string) string {
-	switch {
-	case text == "@":
-		return zone
-	case strings.HasSuffix(text, "."):
-		return strings.ToLower(text)
-	}
-	return strings.ToLower(text) + "." + zone
-}
-
-// addRecord adds a record after those of its name and type, which get its TTL, or at the
-// end.
-func addRecord(list []stele.ZoneRecord, r stele.ZoneRecord) []stele.ZoneRecord {
-	at := len(list)
-	for i := range list {
-		if list[i].Name == r.Name && list[i].Type == r.Type {
-			list[i].TTL = r.TTL
-			at = i + 1
-		}
-	}
-	if slices.Contains(list, r) {
-		return list
-	}
-	return slices.Insert(list, at, r)
-}
-
 func (p *program) zoneRecordRmCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:   "rm ZONE NAME TYPE [DATA]",
 		Short: "Take a record out of a zone",
 		Long: `Rm takes records of the owner's own out of a zone: that with the data, or without data all
@@ -125,23 +85,15 @@ of the name and type. They stay in the history of the namespace.`,
 		Example: "  stele zone record rm paradisec.example www A\n  stele zone record rm paradisec.example @ MX '10 mx.example.org.'",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 3 {
-				return misuse(cmd, "argument.zone-record-remove-incomplete", "give the zone, the name and the type, and perhaps the data")
+				return usage.Errorf(cmd, "argument.zone-record-remove-incomplete", "give the zone, the name and the type, and perhaps the data")
 			}
 			return nil
 		},
 		ValidArgsFunction: p.completeRecords,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.setRecords(cmd, args[0], func(_ context.Context, _ *publish.Zones, zone string, list []stele.ZoneRecord) ([]stele.ZoneRecord, error) {
-				r := stele.ZoneRecord{Name: inZone(args[1], zone), TTL: 1, Type: recordType(args[2])}
-				if len(args) > 3 {
-					r.Data = recordData(r.Type, strings.Join(args[3:], " "))
-					if rr, err := zonemap.ParseRecord(r); err == nil {
-						r.Data = zonemap.RecordData(rr)
-					}
-				}
-				kept := slices.DeleteFunc(slices.Clone(list), func(o stele.ZoneRecord) bool {
-					return o.Name == r.Name && o.Type == r.Type && (len(args) == 3 || o.Data == r.Data)
-				})
+				r, _ := zonemap.NewRecord(zone, args[1], 1, args[2], strings.Join(args[3:], " "))
+				kept := zonemap.RemoveRecords(list, r, len(args) == 3)
 				if len(kept) == len(list) {
 					return nil, refuse("zone record", stele.NotFound, "zone-record.not-found", "the owner has no such {type} record at {name}; 'stele zone record ls {zone}' lists them", r.Type, r.Name, zone)
 				}
@@ -154,7 +106,7 @@ of the name and type. They stay in the history of the namespace.`,
 // setRecords changes the owner's records in a zone, and prints how they are then.
 func (p *program) setRecords(cmd *cobra.Command, zone string, change func(context.Context, *publish.Zones, string, []stele.ZoneRecord) ([]stele.ZoneRecord, error)) error {
 	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
-		ns, err := setZone(ctx, l, zones, "zone record", zone, func(p *stele.Publication) (err error) {
+		ns, err := l.SetZone(ctx, zones, "zone record", zone, func(p *stele.Publication) (err error) {
 			p.Records, err = change(ctx, zones, p.Zone, slices.Clone(p.Records))
 			return err
 		})
@@ -166,12 +118,12 @@ func (p *program) setRecords(cmd *cobra.Command, zone string, change func(contex
 }
 
 func (p *program) zoneRecordLsCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:               "ls ZONE",
 		Short:             "List the owner's records in a zone",
 		Long:              "Ls lists the records of the owner's own in a zone, as a master file has them. What Stele makes is shown by 'stele zone show'.",
 		Example:           "  stele zone record ls paradisec.example\n  stele zone record ls urn:paradisec --json",
-		Args:              oneArgument("the zone"),
+		Args:              usage.OneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
 		RunE:              func(cmd *cobra.Command, args []string) error { return p.ofZone(cmd, args[0], p.printRecords) },
 	})

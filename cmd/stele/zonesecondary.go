@@ -11,12 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/doctor"
 	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/registry/access"
 )
 
 func (p *program) zoneSecondaryCommand() *cobra.Command {
-	return family(&cobra.Command{
+	return usage.Family(&cobra.Command{
 		Use:   "secondary",
 		Short: "Secondaries: name servers that have copies of zones",
 		Long: `A secondary is a name server that has a copy of a zone and answers from it. It takes
@@ -50,7 +52,7 @@ func (f *secondaryFlags) add(p *program, cmd *cobra.Command) {
 func (f *secondaryFlags) secondary(cmd *cobra.Command) (stele.Secondary, error) {
 	s := stele.Secondary{Network: f.network}
 	if f.network == "" && f.key == "" {
-		return s, misuse(cmd, "flag.secondary-missing", "say who, with --network or --key, or with both")
+		return s, usage.Errorf(cmd, "flag.secondary-missing", "say who, with --network or --key, or with both")
 	}
 	if network, err := netip.ParsePrefix(f.network); err == nil {
 		s.Network = network.Masked().String()
@@ -58,7 +60,7 @@ func (f *secondaryFlags) secondary(cmd *cobra.Command) (stele.Secondary, error) 
 		s.Network = addr.String()
 	}
 	if f.key != "" {
-		s.Key = absolute(f.key)
+		s.Key = access.Absolute(f.key)
 	}
 	for _, text := range f.notify {
 		if addr, err := netip.ParseAddr(text); err == nil {
@@ -83,7 +85,7 @@ signature if there is a key. If there is such a secondary already, its addresses
 set anew.`,
 		Example: `  stele zone secondary add paradisec.example --key secondary1.example.org --notify 192.0.2.53
   stele zone secondary add paradisec.example --network 192.0.2.0/24 --key secondary1.example.org --notify 192.0.2.53 --notify 192.0.2.54:5353`,
-		Args:              oneArgument("the zone"),
+		Args:              usage.OneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := f.secondary(cmd)
@@ -102,7 +104,7 @@ set anew.`,
 	f.add(p, cmd)
 	cmd.Flags().StringArrayVar(&f.notify, "notify", nil, "`address`, perhaps with a port, that is told of changes; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("notify", cobra.NoFileCompletions)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // isSameSecondary reports whether another one has the same network and key.
@@ -118,7 +120,7 @@ func (p *program) zoneSecondaryRmCommand() *cobra.Command {
 		Long: `Rm takes a secondary away, which is named by its network and its key as it was added.
 The copy that it has it keeps, and answers from it for up to two weeks.`,
 		Example:           "  stele zone secondary rm paradisec.example --key secondary1.example.org",
-		Args:              oneArgument("the zone"),
+		Args:              usage.OneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := f.secondary(cmd)
@@ -135,13 +137,13 @@ The copy that it has it keeps, and answers from it for up to two weeks.`,
 		},
 	}
 	f.add(p, cmd)
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // setSecondaries changes the secondaries of a zone, and prints the result.
 func (p *program) setSecondaries(cmd *cobra.Command, zone string, change func([]stele.Secondary) ([]stele.Secondary, error)) error {
 	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
-		ns, err := setZone(ctx, l, zones, "zone secondary", zone, func(p *stele.Publication) (err error) {
+		ns, err := l.SetZone(ctx, zones, "zone secondary", zone, func(p *stele.Publication) (err error) {
 			p.Secondaries, err = change(slices.Clone(p.Secondaries))
 			return err
 		})
@@ -161,12 +163,12 @@ func (p *program) warnOfCopies(ns *stele.Namespace) {
 }
 
 func (p *program) zoneSecondaryLsCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:               "ls ZONE",
 		Short:             "List the secondaries of a zone",
 		Long:              "Ls lists who may have a zone: the network that they come from, the key that they show, and the addresses that are told of changes; - stands for none.",
 		Example:           "  stele zone secondary ls paradisec.example\n  stele zone secondary ls urn:paradisec --json",
-		Args:              oneArgument("the zone"),
+		Args:              usage.OneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
 		RunE:              func(cmd *cobra.Command, args []string) error { return p.ofZone(cmd, args[0], p.printSecondaries) },
 	})

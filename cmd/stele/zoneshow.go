@@ -11,6 +11,8 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/cmd/stele/card"
+	"github.com/stele-id/stele/cmd/stele/usage"
+	"github.com/stele-id/stele/internal/wording"
 	"github.com/stele-id/stele/publish"
 )
 
@@ -24,7 +26,7 @@ it has none. Without an argument it shows all zones.
 
 It exits with 3 if there is no such zone, or nothing is published of the name.`,
 		Example:           "  stele zone show paradisec.example\n  stele zone show urn:paradisec:AB1:001:A",
-		Args:              atMostOne("the zone or identifier"),
+		Args:              usage.AtMostOne("the zone or identifier"),
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
@@ -43,7 +45,7 @@ It exits with 3 if there is no such zone, or nothing is published of the name.`,
 			})
 		},
 	}
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 func (p *program) showZones(ctx context.Context, zones *publish.Zones) error {
@@ -75,7 +77,7 @@ func (p *program) showZone(z *publish.Shown) error {
 	card.Row(&b, "namespace", namespaceText(z.Listed))
 	card.Row(&b, "layout", string(z.Layout))
 	if z.Shut {
-		card.Row(&b, "shut", shutWords(z.Zone))
+		card.Row(&b, "shut", wording.ShutZone(z.Zone))
 	}
 	for _, s := range z.Secondaries {
 		card.Row(&b, "secondary", secondaryText(s))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -10,13 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/publish/zonekey"
-	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/registry/access"
 )
 
 func (p *program) zoneTSIGCommand() *cobra.Command {
-	return family(&cobra.Command{
+	return usage.Family(&cobra.Command{
 		Use:   "tsig",
 		Short: "Keys that name servers show each other (TSIG)",
 		Long: `Name servers sign what they tell each other with a secret that both have (TSIG, RFC
@@ -28,52 +27,9 @@ which secondaries must show which key.`,
 	}, p.zoneTSIGAddCommand(), p.zoneTSIGLsCommand(), p.zoneTSIGRetireCommand())
 }
 
-// secondaryKeys reads and changes the TSIG keys, in a folder or at a server.
-type secondaryKeys interface {
-	List(ctx context.Context) ([]zonekey.TSIGKey, error)
-	Add(ctx context.Context, name, algorithm string) (*zonekey.TSIGKey, error)
-	Retire(ctx context.Context, name string) (*zonekey.TSIGKey, error)
-}
-
 // withTSIG calls do with the keys of secondaries.
-func (p *program) withTSIG(cmd *cobra.Command, do func(ctx context.Context, keys secondaryKeys) error) error {
-	far, err := p.isRemote(cmd)
-	if err != nil {
-		return err
-	}
-	if far {
-		return p.withServer(cmd, func(ctx context.Context, r *remote.Registry) error { return do(ctx, remoteTSIG{r}) })
-	}
-	if err := p.hasFolder(); err != nil {
-		return err
-	}
-	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-		return do(ctx, &zonekey.TSIGManager{Store: r.Registrar, Now: p.now, Random: rand.Reader})
-	})
-}
-
-// remoteTSIG is the TSIG keys of a server's registry.
-type remoteTSIG struct{ r *remote.Registry }
-
-// List returns all keys, without their secrets.
-func (t remoteTSIG) List(ctx context.Context) (list []zonekey.TSIGKey, err error) {
-	for k, err := range t.r.SecondaryKeys(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, k)
-	}
-	return list, nil
-}
-
-// Add makes a key.
-func (t remoteTSIG) Add(ctx context.Context, name, algorithm string) (*zonekey.TSIGKey, error) {
-	return t.r.AddSecondaryKey(ctx, name, algorithm)
-}
-
-// Retire ends the use of a key.
-func (t remoteTSIG) Retire(ctx context.Context, name string) (*zonekey.TSIGKey, error) {
-	return t.r.RetireSecondaryKey(ctx, name)
+func (p *program) withTSIG(cmd *cobra.Command, do func(ctx context.Context, keys access.SecondaryKeys) error) error {
+	return p.reading(cmd, func(ctx context.Context, l *Registry) error { return do(ctx, l.SecondaryKeys()) })
 }
 
 func (p *program) zoneTSIGAddCommand() *cobra.Command {
@@ -88,9 +44,9 @@ The name is that of a domain, and is never given to another key; one such as
 secondary1.paradisec.example, or with a year in it, leaves room for the next.`,
 		Example: `  stele zone tsig add secondary1.example.org
   stele zone tsig add secondary1.example.org --algorithm hmac-sha512 --json`,
-		Args: oneArgument("the name of the key"),
+		Args: usage.OneArgument("the name of the key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withTSIG(cmd, func(ctx context.Context, keys secondaryKeys) error {
+			return p.withTSIG(cmd, func(ctx context.Context, keys access.SecondaryKeys) error {
 				k, err := keys.Add(ctx, args[0], algorithm)
 				if err != nil {
 					return err
@@ -100,8 +56,8 @@ secondary1.paradisec.example, or with a year in it, leaves room for the next.`,
 		},
 	}
 	cmd.Flags().StringVar(&algorithm, "algorithm", zonekey.TSIGSHA256, "hmac-sha256, hmac-sha384 or hmac-sha512")
-	choices(cmd, "algorithm", zonekey.TSIGAlgorithms()...)
-	return neverFiles(cmd)
+	usage.Choices(cmd, "algorithm", zonekey.TSIGAlgorithms()...)
+	return usage.NeverFiles(cmd)
 }
 
 // tsigSnippets are how the configurations of secondaries write a key.
@@ -138,14 +94,14 @@ func (p *program) printSecret(k *zonekey.TSIGKey) error {
 }
 
 func (p *program) zoneTSIGLsCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:     "ls",
 		Short:   "List keys",
 		Long:    "Ls lists all keys in order: their names, algorithms, and since when they are or are no longer in use. Secrets are not shown.",
 		Example: "  stele zone tsig ls\n  stele zone tsig ls --json",
-		Args:    noArguments,
+		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.withTSIG(cmd, func(ctx context.Context, keys secondaryKeys) error {
+			return p.withTSIG(cmd, func(ctx context.Context, keys access.SecondaryKeys) error {
 				list, err := keys.List(ctx)
 				if err != nil {
 					return err
@@ -180,9 +136,9 @@ func (p *program) zoneTSIGRetireCommand() *cobra.Command {
 		Long: `Retire makes a key good for nothing and erases its secret. Secondaries that show it get
 nothing any more: give them another one first, with 'stele zone secondary add'.`,
 		Example: "  stele zone tsig retire secondary1.example.org",
-		Args:    oneArgument("the name of the key"),
+		Args:    usage.OneArgument("the name of the key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withTSIG(cmd, func(ctx context.Context, keys secondaryKeys) error {
+			return p.withTSIG(cmd, func(ctx context.Context, keys access.SecondaryKeys) error {
 				k, err := keys.Retire(ctx, args[0])
 				if err != nil {
 					return err
@@ -192,13 +148,13 @@ nothing any more: give them another one first, with 'stele zone secondary add'.`
 		},
 		ValidArgsFunction: p.completeTSIG,
 	}
-	return neverFiles(cmd)
+	return usage.NeverFiles(cmd)
 }
 
 // completeTSIG lets shells complete the names of keys that are in use.
 func (p *program) completeTSIG(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	// Without a registry that can be asked, nothing is offered.
-	_ = p.withTSIG(cmd, func(ctx context.Context, keys secondaryKeys) error {
+	_ = p.withTSIG(cmd, func(ctx context.Context, keys access.SecondaryKeys) error {
 		list, err := keys.List(ctx)
 		for _, k := range list {
 			if k.Retired.IsZero() {

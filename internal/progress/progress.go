@@ -108,3 +108,35 @@ func (g *Bar) End() {
 		g.bars = nil
 	}
 }
+
+// Transfer shows how many bytes of a file are there. Its bar begins anew when the file turns
+// out to have another size, or is fetched from the beginning again. A nil Transfer shows nothing.
+type Transfer struct {
+	New func(total int64, done func() int64) *Bar
+
+	bar   *Bar
+	done  atomic.Int64
+	total int64
+}
+
+// Move sets how many bytes are there, of how many; the total is negative if it is unknown.
+func (t *Transfer) Move(done, total int64) {
+	if t == nil {
+		return
+	}
+	before := t.done.Swap(done)
+	if t.bar == nil || total != t.total || done < before {
+		t.End()
+		t.total, before = total, done
+		t.bar = t.New(max(total, 0), t.done.Load)
+	}
+	t.bar.Add(int(done - before))
+}
+
+// End removes the bar. It may be called twice.
+func (t *Transfer) End() {
+	if t != nil && t.bar != nil {
+		t.bar.End()
+		t.bar = nil
+	}
+}

@@ -2,6 +2,8 @@ package progress
 
 import (
 	"bytes"
+	"io"
+	"slices"
 	"testing"
 	"time"
 )
@@ -30,4 +32,25 @@ func TestLines(t *testing.T) {
 	if want := "export: 3 records, 0 a second\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
+}
+
+// A file that turns out to have another size, or is fetched anew, gets another bar.
+func TestTransfer(t *testing.T) {
+	var totals []int64
+	now := func() time.Time { return time.Unix(0, 0) }
+	tr := &Transfer{New: func(total int64, done func() int64) *Bar {
+		totals = append(totals, total)
+		return New(io.Discard, false, now, "get", "bytes", total, done)
+	}}
+	for _, m := range [][2]int64{{10, 100}, {20, 100}, {30, 200}, {5, 200}, {6, -1}} {
+		tr.Move(m[0], m[1])
+	}
+	tr.End()
+	tr.End()
+	if !slices.Equal(totals, []int64{100, 200, 200, 0}) {
+		t.Errorf("bars of %v bytes", totals)
+	}
+	tr = nil
+	tr.Move(1, 2)
+	tr.End()
 }

@@ -48,3 +48,24 @@ func TestMoment(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Each state of a secondary is said in its own words, with what to do.
+func TestSecondary(t *testing.T) {
+	for state, want := range map[stele.SecondaryState]string{
+		stele.SecondarySame:    "the secondary 192.0.2.1:53 has serial 5, as the zone",
+		stele.SecondaryBehind:  "below that of the zone (7); it takes the zone when it asks next",
+		stele.SecondaryAhead:   "raise the zone: stele zone raise zone.example. --above 5",
+		stele.SecondaryFar:     "rndc retransfer",
+		stele.SecondaryRefuses: "refuses to say its serial: why",
+		stele.SecondaryLame:    "does not have the zone: why",
+		stele.SecondaryUnasked: "was not asked for its serial: why",
+		"":                     "does not answer: why",
+	} {
+		if got := Secondary(stele.SecondaryAnswer{Zone: "zone.example.", At: "192.0.2.1:53", Serial: 5, State: state, Why: "why"}, 7); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", state, got, want)
+		}
+	}
+	if got := ShutZone("zone.example."); !strings.HasSuffix(got, "stele zone raise zone.example. --above SERIAL") {
+		t.Error(got)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/namespaces"
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registrar/minting"
 )
@@ -128,7 +129,7 @@ type Users interface {
 // Upkeep copies, checks and compacts the registry as a whole.
 type Upkeep interface {
 	// Source returns what zones are made from.
-	Source() ZoneSource
+	Source() publish.Store
 
 	// Backup copies the registry to a new folder, and returns how many changes it
 	// has. Those that came meanwhile may be in the copy or not.
@@ -146,20 +147,6 @@ type Audit interface {
 	// AuditPage returns a part of the trail that a query asks for, the number up to which
 	// it was read, and whether that is the end for now.
 	AuditPage(ctx context.Context, q registrar.AuditQuery) (page []audit.Document, after uint64, last bool, err error)
-}
-
-// ZoneSource is what zones of the DNS are made from: records, namespaces, the feed of
-// changes and the cells with keys.
-type ZoneSource interface {
-	Record(ctx context.Context, name stele.ID) (*stele.Record, error)
-	Version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error)
-	Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error]
-	Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error]
-	Count(ctx context.Context, key stele.NamespaceKey) (uint64, error)
-	Changes(ctx context.Context, after uint64) iter.Seq2[stele.Change, error]
-	LastChange(ctx context.Context) (uint64, error)
-	Cells(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error]
-	stele.Zones
 }
 
 // Registry is a registry, and what a command needs to know about it.
@@ -207,4 +194,37 @@ func (l *Registry) Find(ctx context.Context, text string, at time.Time, version 
 		return nil, l.Meant(ctx, id, err)
 	}
 	return rec, nil
+}
+
+// followPause is how long AuditTrail waits before it asks for more entries.
+const followPause = time.Second
+
+// AuditTrail yields the entries of the audit trail that a query asks for, the oldest first. With follow
+// it goes on with entries as they come, until the context ends.
+func (l *Registry) AuditTrail(ctx context.Context, q registrar.AuditQuery, follow bool) iter.Seq2[*audit.Document, error] {
+	return func(yield func(*audit.Document, error) bool) {
+		for {
+			page, after, last, err := l.AuditPage(ctx, q)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range page {
+				if !yield(&page[i], nil) {
+					return
+				}
+			}
+			if q.After = after; !last {
+				continue
+			}
+			if !follow {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(followPause):
+			}
+		}
+	}
 }

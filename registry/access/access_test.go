@@ -428,5 +428,32 @@ func TestAuditPage(t *testing.T) {
 		if err != nil || len(more) != 0 || !last {
 			t.Errorf("%d more, last %t, %v", len(more), last, err)
 		}
+		n := 0
+		for _, err := range l.AuditTrail(ctx, registrar.AuditQuery{By: "root"}, false) {
+			if n++; err != nil {
+				t.Error(err)
+			}
+		}
+		if n != len(page) {
+			t.Errorf("the trail has %d entries, want %d", n, len(page))
+		}
+		// Who follows gets an entry that comes later.
+		follow, stop := context.WithCancel(ctx)
+		defer stop()
+		n = 0
+		for d, err := range l.AuditTrail(follow, registrar.AuditQuery{By: "root"}, true) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n++; n == len(page) {
+				register(ctx, t, l, "https://a.example", "ark:12345/x2")
+			}
+			if strings.Contains(d.Line(), "ark:12345/x2") {
+				stop()
+			}
+		}
+		if n <= len(page) {
+			t.Errorf("%d entries were followed", n)
+		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
@@ -165,7 +166,7 @@ func (f *Local) AuditPage(ctx context.Context, q registrar.AuditQuery) (page []a
 func (f *Local) Me(ctx context.Context) (auth.Principal, error) { return auth.From(ctx), nil }
 
 // Source returns what zones are made from.
-func (f *Local) Source() ZoneSource { return f.Registry.Store }
+func (f *Local) Source() publish.Store { return f.Registry.Store }
 
 // Purge removes from the store's files what was erased.
 func (f *Local) Purge(ctx context.Context) error {

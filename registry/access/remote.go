@@ -9,6 +9,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/namespaces"
+	"github.com/stele-id/stele/publish"
 )
 
 // remoteChunkRows is how many records of an import go to a server at a time.
@@ -23,7 +24,7 @@ func NewRemote(r *remote.Registry, now func() time.Time) *Registry {
 }
 
 // Source returns what zones are made from.
-func (d *Remote) Source() ZoneSource { return remoteStore{d.Registry} }
+func (d *Remote) Source() publish.Store { return remoteStore{d.Registry} }
 
 // Meant returns the error as it is: a server says itself what may have been meant.
 func (d *Remote) Meant(_ context.Context, _ stele.ID, err error) error { return err }
@@ -32,7 +33,7 @@ func (d *Remote) Meant(_ context.Context, _ stele.ID, err error) error { return 
 // are now. It has no keys and no feed of changes, which only the server reads.
 type remoteStore struct{ r *remote.Registry }
 
-var _ ZoneSource = remoteStore{}
+var _ publish.Store = remoteStore{}
 
 // Record returns the record that has this name.
 func (s remoteStore) Record(ctx context.Context, name stele.ID) (*stele.Record, error) {

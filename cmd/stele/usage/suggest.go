@@ -1,9 +1,10 @@
-package main
+package usage
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,13 +31,17 @@ var verbsMeant = map[string][]string{
 	"settings": {"config"}, "dns": {"zone"},
 }
 
-// unknownVerb is the error of a word that is not a verb, with those that may be meant.
-func unknownVerb(root *cobra.Command, args []string, err error) error {
+// Meant returns the words that users try, and the verbs that do it.
+func Meant() map[string][]string { return maps.Clone(verbsMeant) }
+
+// UnknownVerb is the error of a word that is not a verb, with those that may be meant. Err is the
+// error of cobra, which says it by text only.
+func UnknownVerb(root *cobra.Command, args []string, err error) error {
 	text := strings.SplitN(err.Error(), "\n", 2)[0]
 	words := slices.DeleteFunc(slices.Clone(args), func(word string) bool {
 		return !strings.Contains(text, fmt.Sprintf("%q", word)) || strings.HasPrefix(word, "-")
 	})
-	return stele.Messagef("command.unknown-word", "{problem-text}{suggestion}", text, suggestVerb(root, words))
+	return &Error{stele.Messagef("command.unknown-word", "{problem-text}{suggestion}", text, suggestVerb(root, words)), root.Name()}
 }
 
 // suggestVerb names the verbs that may be meant by the first of some words; "" if none is
@@ -93,7 +98,11 @@ var flagsMeant = map[string]string{
 	"output": "o", "expire": "expires", "ttl": "expires", "role": "group", "format": "json",
 }
 
-// explainFlag says in plain words what is wrong with a flag.
+// FlagError is the error of a flag, in plain words.
+func FlagError(cmd *cobra.Command, err error) error {
+	return &Error{explainFlag(cmd, err), cmd.CommandPath()}
+}
+
 func explainFlag(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		return fmt.Errorf("%w%s", err, suggestFlag(cmd, unknown.GetSpecifiedName()))
@@ -142,4 +151,45 @@ func suggestFlag(cmd *cobra.Command, word string) string {
 	cmd.InheritedFlags().VisitAll(look)
 	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(spelling.Distance(word, a), spelling.Distance(word, b)) })
 	return didYouMean("--", near[:min(3, len(near))])
+}
+
+// Strict makes wrong usage of cobra's own commands an error: a shell would source
+// the help text of "completion", and a script take it for an answer. The group is that of cobra's own
+// commands in the help text.
+func Strict(root *cobra.Command, group string) {
+	root.SetCompletionCommandGroupID(group)
+	root.InitDefaultCompletionCmd()
+	root.SetHelpCommandGroupID(group)
+	root.SetHelpCommand(&cobra.Command{
+		Use:     "help [command]",
+		Short:   "Help about any command",
+		GroupID: group,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return &Error{stele.Messagef("command.not-found-with-hint", `there is no command "{command}"{hint}`, strings.Join(args, " "), suggestVerb(root, args)), root.Name()}
+			}
+			return about.Help()
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			if about, _, err := root.Find(args); err == nil {
+				for _, c := range about.Commands() {
+					names = append(names, c.Name()+"\t"+c.Short)
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	})
+	for _, c := range root.Commands() {
+		if c.HasSubCommands() && !c.Runnable() {
+			c.Args = cobra.ArbitraryArgs
+			c.RunE = func(cmd *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return &Error{stele.Messagef("command.not-found", `there is no command "{command}"`, cmd.Name()+" "+strings.Join(args, " ")), cmd.CommandPath()}
+				}
+				return cmd.Help()
+			}
+		}
+	}
 }
