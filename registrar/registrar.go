@@ -192,9 +192,6 @@ func refuse(op string, id stele.ID, kind stele.Kind, code, text string, args ...
 	return stele.Errorf(op, id, kind, code, text, args...)
 }
 
-// sayWho is the message of an Unauthenticated error.
-const sayWho = "say who you are; send a token"
-
 // authorise makes sure that the caller may write records in a namespace, which is given
 // with its ancestors.
 func authorise(ctx context.Context, op string, id stele.ID, ancestors []*stele.Namespace) error {

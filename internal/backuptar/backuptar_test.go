@@ -41,8 +41,8 @@ func tarOf(heads ...tar.Header) []byte {
 	return b.Bytes()
 }
 
-// malformed stands for a MalformedError.
-var malformed = errors.New("malformed")
+// errMalformed stands for a MalformedError.
+var errMalformed = errors.New("malformed")
 
 // complete returns the last entry of a backup of so many files.
 func complete(files, size int) tar.Header {
@@ -59,35 +59,35 @@ func TestUnpack(t *testing.T) {
 	}{
 		"good":             {good, 4, nil},
 		"empty":            {nil, 100, ErrCutOff},
-		"no tar":           {[]byte(strings.Repeat("x", 2000)), 100, malformed},
+		"no tar":           {[]byte(strings.Repeat("x", 2000)), 100, errMalformed},
 		"no end":           {tarOf(file("a")), 100, ErrCutOff},
 		"cut in a file":    {good[:512+1], 100, ErrCutOff},
 		"cut after a file": {good[:1024], 100, ErrCutOff},
 		"too few files":    {tarOf(file("a"), complete(2, 4)), 100, ErrIncomplete},
 		"too few bytes":    {tarOf(file("a"), complete(1, 4)), 100, ErrIncomplete},
 		"no count":         {tarOf(file("a"), tar.Header{Name: EndEntry, Linkname: "nonsense"}), 100, ErrIncomplete},
-		"more after":       {tarOf(file("a"), complete(1, 1), file("b")), 100, malformed},
+		"more after":       {tarOf(file("a"), complete(1, 1), file("b")), 100, errMalformed},
 		"no room":          {good, 3, ErrTooLarge},
-		"above":            {tarOf(file("../a"), complete(1, 4)), 100, malformed},
-		"deep above":       {tarOf(file("a/../../b"), complete(1, 9)), 100, malformed},
-		"absolute":         {tarOf(file("/etc/passwd"), complete(1, 11)), 100, malformed},
-		"itself":           {tarOf(file("."), complete(1, 1)), 100, malformed},
-		"odd name":         {tarOf(file("a\x00b"), file("a\nb"), complete(2, 6)), 100, malformed},
-		"very deep":        {tarOf(file("a/a/a/a/a"), complete(1, 9)), 100, malformed},
-		"twice":            {tarOf(file("a"), file("a"), complete(2, 2)), 100, malformed},
-		"file as folder":   {tarOf(file("a"), file("a/b"), complete(2, 4)), 100, malformed},
-		"link":             {tarOf(tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "/etc"}, file("l/x"), complete(2, 3)), 100, malformed},
-		"hard link":        {tarOf(file("a"), tar.Header{Name: "l", Typeflag: tar.TypeLink, Linkname: "a"}, complete(2, 1)), 100, malformed},
-		"folder":           {tarOf(tar.Header{Name: "d/", Typeflag: tar.TypeDir}, complete(1, 0)), 100, malformed},
-		"device":           {tarOf(tar.Header{Name: "d", Typeflag: tar.TypeChar}, complete(1, 0)), 100, malformed},
-		"pipe":             {tarOf(tar.Header{Name: "d", Typeflag: tar.TypeFifo}, complete(1, 0)), 100, malformed},
+		"above":            {tarOf(file("../a"), complete(1, 4)), 100, errMalformed},
+		"deep above":       {tarOf(file("a/../../b"), complete(1, 9)), 100, errMalformed},
+		"absolute":         {tarOf(file("/etc/passwd"), complete(1, 11)), 100, errMalformed},
+		"itself":           {tarOf(file("."), complete(1, 1)), 100, errMalformed},
+		"odd name":         {tarOf(file("a\x00b"), file("a\nb"), complete(2, 6)), 100, errMalformed},
+		"very deep":        {tarOf(file("a/a/a/a/a"), complete(1, 9)), 100, errMalformed},
+		"twice":            {tarOf(file("a"), file("a"), complete(2, 2)), 100, errMalformed},
+		"file as folder":   {tarOf(file("a"), file("a/b"), complete(2, 4)), 100, errMalformed},
+		"link":             {tarOf(tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "/etc"}, file("l/x"), complete(2, 3)), 100, errMalformed},
+		"hard link":        {tarOf(file("a"), tar.Header{Name: "l", Typeflag: tar.TypeLink, Linkname: "a"}, complete(2, 1)), 100, errMalformed},
+		"folder":           {tarOf(tar.Header{Name: "d/", Typeflag: tar.TypeDir}, complete(1, 0)), 100, errMalformed},
+		"device":           {tarOf(tar.Header{Name: "d", Typeflag: tar.TypeChar}, complete(1, 0)), 100, errMalformed},
+		"pipe":             {tarOf(tar.Header{Name: "d", Typeflag: tar.TypeFifo}, complete(1, 0)), 100, errMalformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			outside := t.TempDir()
 			root, folder := stagingFolder(t, outside)
 			_, err := Unpack(t.Context(), iotest.HalfReader(bytes.NewReader(tt.tar)), root, tt.room)
 			_, isMalformed := errors.AsType[*MalformedError](err)
-			if (tt.want == malformed) != isMalformed || tt.want != malformed && !errors.Is(err, tt.want) {
+			if (tt.want == errMalformed) != isMalformed || tt.want != errMalformed && !errors.Is(err, tt.want) {
 				t.Fatalf("got %v, want %v", err, tt.want)
 			}
 			if left, err := os.ReadDir(outside); err != nil || len(left) != 1 {

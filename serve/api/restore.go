@@ -87,7 +87,6 @@ func unpackBackup(ctx context.Context, in io.Reader, folder *os.Root, room uint6
 	refuse := func(kind stele.Kind, code, text string, args ...any) error {
 		return &stele.Error{Op: "restore", Kind: kind, Err: stele.Messagef(code, text, args...)}
 	}
-	const unfit = "this is not a backup as the operation backup gives it: "
 	malformed, isMalformed := errors.AsType[*backuptar.MalformedError](err)
 	unwritten, isUnwritten := errors.AsType[*backuptar.WriteError](err)
 	switch {
