@@ -33,7 +33,7 @@ func (s *Server) serveUDP(c *net.UDPConn, w *worker) {
 	in, out := make([]byte, maxQuery), make([]byte, 0, maxUDP+maxOPT)
 	later := s.newQueue(c, s.o.Lookups, w.tally)
 	defer later.close()
-	w.patient = later == nil
+	w.mayBlock = later == nil
 	for {
 		n, from, err := c.ReadFromUDPAddrPort(in)
 		switch {
@@ -50,7 +50,7 @@ func (s *Server) serveUDP(c *net.UDPConn, w *worker) {
 		msg, client := s.sender(in[:n], from.Addr().Unmap().WithZone(""))
 		if answer := w.respond(out, msg, peer{addr: client}, s.o.Now()); answer != nil {
 			_, _ = c.WriteToUDPAddrPort(answer, from) // a client that misses it asks again
-		} else if w.missed && !later.take(in[:n], from, nil) {
+		} else if w.wouldBlock && !later.take(in[:n], from, nil) {
 			w.tally.dropped.Add(1)
 		}
 	}
