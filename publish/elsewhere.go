@@ -55,8 +55,8 @@ func newScope(schemes *stele.Schemes, ns *stele.Namespace, depth int) scope {
 	return s
 }
 
-// lead makes a rule that leads all names of the scope to one text.
-func (s *scope) lead(k *keyRules, flag ddds.Flag, services ddds.Services, preference uint16, to string) {
+// addRule adds a rule that leads all names of the scope to one text.
+func (s *scope) addRule(k *keyRules, flag ddds.Flag, services ddds.Services, preference uint16, to string) {
 	r := ddds.Rule{Order: s.order, Preference: preference, Flag: flag, Services: services}
 	if s.whole && flag.Output() != ddds.OutputURI {
 		r.Replacement = to
@@ -98,12 +98,12 @@ func (s *scope) elsewhere(k *keyRules) {
 			k.notef("", "{namespace}: {cause}", s.ns.Key(), err)
 			continue
 		}
-		s.lead(k, flag, allServices(), naptr.Preference, d.At)
+		s.addRule(k, flag, allServices(), naptr.Preference, d.At)
 		switch {
 		case d.Kind == stele.DiscoverNAPTR:
-			s.lead(k, ddds.FlagNone, ddds.Services{}, plainPreference, d.At)
+			s.addRule(k, ddds.FlagNone, ddds.Services{}, plainPreference, d.At)
 		case d.Kind == stele.DiscoverSRV && strings.HasPrefix(d.At, naptr.HTTPService):
-			s.lead(k, ddds.FlagSRV, naptr.THTTPServices("L", "C", "R"), plainPreference, d.At)
+			s.addRule(k, ddds.FlagSRV, naptr.THTTPServices("L", "C", "R"), plainPreference, d.At)
 		}
 	}
 }

@@ -62,11 +62,11 @@ func refused(code, text string, args ...any) error {
 
 // rulesNotes tells which rules of a namespace can't be published.
 func (s *zoneSet) rulesNotes(ns *stele.Namespace) []*stele.Message {
-	if !leads(ns) || ns.Publication.Layout == stele.LayoutRoot {
+	if !hasDestination(ns) || ns.Publication.Layout == stele.LayoutRoot {
 		return nil
 	}
 	var k keyRules
-	s.lead(&k, newScope(s.schemes, ns, 0))
+	s.addNamespaceRules(&k, newScope(s.schemes, ns, 0))
 	return k.notes
 }
 

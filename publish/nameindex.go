@@ -52,7 +52,7 @@ func (z *Zone) indexShape() string {
 	}
 	for _, ns := range z.set.under(z.ns) {
 		p := &ns.Publication
-		fmt.Fprintf(&b, "%q %t %q %s %q %d\n", ns.Prefix, leads(ns), p.Zone, p.Layout, p.Separator, p.Parts)
+		fmt.Fprintf(&b, "%q %t %q %s %q %d\n", ns.Prefix, hasDestination(ns), p.Zone, p.Layout, p.Separator, p.Parts)
 	}
 	return b.String()
 }

@@ -109,7 +109,7 @@ func (z *Zone) rulesAtKey(key zonemap.Key, label string) []ddds.Fields {
 	case key.Root == zonemap.URIs:
 		var k keyRules
 		sc := z.set.uriScope(z.ns)
-		sc.lead(&k, ddds.FlagNone, ddds.Services{}, naptr.Preference, z.Name)
+		sc.addRule(&k, ddds.FlagNone, ddds.Services{}, naptr.Preference, z.Name)
 		return k.list
 	}
 	return z.set.delegation(z.ns.Prefix[:zonemap.Head(z.ns.Prefix)]).list
@@ -123,7 +123,7 @@ func (z *Zone) hostRules(b *strings.Builder, host string) {
 	}
 	var k keyRules
 	sc := z.set.uriScope(z.ns)
-	sc.lead(&k, ddds.FlagNone, ddds.Services{}, naptr.Preference, z.Name)
+	sc.addRule(&k, ddds.FlagNone, ddds.Services{}, naptr.Preference, z.Name)
 	fmt.Fprintf(b, "; for the administrator of %s\n", host)
 	for _, f := range k.list {
 		fmt.Fprintf(b, "%s %s\n", host, naptr.Text(naptr.NewNAPTR("", z.ttl, f)))
@@ -150,10 +150,10 @@ func (s *zoneSet) delegation(head string) (k keyRules) {
 	}
 	for _, sc := range list {
 		if zone := sc.ns.Publication.Zone; s.zones[zone] != nil && s.zones[zone].ns == sc.ns {
-			sc.lead(&k, ddds.FlagNone, ddds.Services{}, naptr.Preference, zone)
+			sc.addRule(&k, ddds.FlagNone, ddds.Services{}, naptr.Preference, zone)
 			continue
 		}
-		s.lead(&k, sc)
+		s.addNamespaceRules(&k, sc)
 	}
 	return k
 }

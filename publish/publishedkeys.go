@@ -49,7 +49,7 @@ func (s *zoneSet) keysOf(z *Zone) (list []keysAt) {
 // go on; nil if there is none.
 func (s *zoneSet) leader(ns *stele.Namespace) (found *stele.Namespace) {
 	for _, other := range s.list {
-		if other.Scheme == ns.Scheme && leads(other) && isUnder(ns.Prefix, other.Prefix, s.joints[other.Prefix]) &&
+		if other.Scheme == ns.Scheme && hasDestination(other) && isUnder(ns.Prefix, other.Prefix, s.joints[other.Prefix]) &&
 			(found == nil || len(other.Prefix) > len(found.Prefix)) {
 			found = other
 		}

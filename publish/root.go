@@ -27,7 +27,7 @@ func (s *zoneSet) below(prefix string) (list []scope) {
 			break
 		}
 		ns := s.byKey[key]
-		if !leads(ns) || key.Prefix == "" || !isUnder(key.Prefix, prefix, s.joints[prefix]) {
+		if !hasDestination(ns) || key.Prefix == "" || !isUnder(key.Prefix, prefix, s.joints[prefix]) {
 			continue
 		}
 		depth := 0
@@ -67,13 +67,13 @@ func (s *zoneSet) rulesOf(z *Zone) (k keyRules) {
 		if sc.ns == z.ns && z.ns.Publication.Layout == stele.LayoutRules {
 			continue // the rules of its records stand here
 		}
-		s.lead(&k, sc)
+		s.addNamespaceRules(&k, sc)
 	}
 	for _, key := range s.keys {
 		// Roots lead to the host in a URI, whichever namespace the zone of that name has.
 		at, ok := zonemap.KeyOf(s.schemes, key)
-		if ns := s.byKey[key]; ok && at.Host == z.Name && leads(ns) && !s.isBelow(ns, z.ns) {
-			s.lead(&k, s.uriScope(ns))
+		if ns := s.byKey[key]; ok && at.Host == z.Name && hasDestination(ns) && !s.isBelow(ns, z.ns) {
+			s.addNamespaceRules(&k, s.uriScope(ns))
 		}
 	}
 	return k
@@ -84,8 +84,8 @@ func (s *zoneSet) isBelow(ns, above *stele.Namespace) bool {
 	return ns.Scheme == above.Scheme && isUnder(ns.Prefix, above.Prefix, s.joints[above.Prefix])
 }
 
-// lead adds the rules for the names of one namespace.
-func (s *zoneSet) lead(k *keyRules, sc scope) {
+// addNamespaceRules adds the rules for the names of one namespace.
+func (s *zoneSet) addNamespaceRules(k *keyRules, sc scope) {
 	p := &sc.ns.Publication
 	switch {
 	case len(p.Elsewhere) > 0:
@@ -95,7 +95,7 @@ func (s *zoneSet) lead(k *keyRules, sc scope) {
 	case s.zones[p.Zone] == nil || s.zones[p.Zone].ns != sc.ns:
 		k.notef("zone-note.no-zone", "{namespace} has no zone of its own", sc.ns.Key())
 	case p.Layout == stele.LayoutRules:
-		sc.lead(k, ddds.FlagNone, ddds.Services{}, naptr.Preference, p.Zone)
+		sc.addRule(k, ddds.FlagNone, ddds.Services{}, naptr.Preference, p.Zone)
 	default:
 		s.rewrite(k, sc)
 	}
@@ -115,8 +115,8 @@ func (s *zoneSet) rewrite(k *keyRules, sc scope) {
 		return
 	}
 	if !sc.whole {
-		sc.lead(k, ddds.FlagSRV, naptr.ResolverServices(), furtherPreference, naptr.HTTPService+p.Zone)
-		sc.lead(k, ddds.FlagSRV, naptr.OpenServices(), openPreference, naptr.HTTPService+p.Zone)
+		sc.addRule(k, ddds.FlagSRV, naptr.ResolverServices(), furtherPreference, naptr.HTTPService+p.Zone)
+		sc.addRule(k, ddds.FlagSRV, naptr.OpenServices(), openPreference, naptr.HTTPService+p.Zone)
 		return
 	}
 	if f, ok := naptr.FurtherRule(p.Zone, naptr.FurtherOrder, naptr.Preference); ok {
@@ -137,7 +137,7 @@ func (s *zoneSet) addKeys(root *Zone) {
 	heads := make(map[string]bool)
 	begin := root.ns.Scheme + ":"
 	for key, ns := range s.byKey {
-		known := leads(ns) || s.finds(root)
+		known := hasDestination(ns) || s.finds(root)
 		if known && strings.HasPrefix(key.Prefix, begin) && len(key.Prefix) > len(begin) {
 			heads[key.Prefix[:zonemap.Head(key.Prefix)]] = true
 		}
@@ -174,7 +174,7 @@ func (s *zoneSet) addKey(root *Zone, head, label string) {
 	}
 	var k keyRules
 	for _, sc := range s.below(head) {
-		s.lead(&k, sc)
+		s.addNamespaceRules(&k, sc)
 	}
 	s.addHost(&k, root, head)
 	root.notes = append(root.notes, k.notes...)

@@ -25,7 +25,7 @@ func (s *zoneSet) addURIKeys(root *Zone) {
 	for _, key := range s.keys {
 		ns := s.byKey[key]
 		k, ok := zonemap.KeyOf(s.schemes, key)
-		if !leads(ns) || key.Prefix == "" || k.Root != zonemap.URIs {
+		if !hasDestination(ns) || key.Prefix == "" || k.Root != zonemap.URIs {
 			continue
 		}
 		if !ok {
@@ -42,7 +42,7 @@ func (s *zoneSet) addURIKeys(root *Zone) {
 		slices.SortStableFunc(list, func(a, b scope) int { return cmp.Compare(a.order, b.order) })
 		var k keyRules
 		for _, sc := range list {
-			s.lead(&k, sc)
+			s.addNamespaceRules(&k, sc)
 		}
 		if hosts[label] {
 			k.list = append(k.list, hostRule(label, hostOrder))
@@ -67,7 +67,7 @@ func (s *zoneSet) addURIKeys(root *Zone) {
 func (s *zoneSet) uriScope(ns *stele.Namespace) scope {
 	depth := 1
 	for _, key := range s.keys {
-		if other := s.byKey[key]; other != ns && key.Prefix != "" && leads(other) && s.isBelow(ns, other) {
+		if other := s.byKey[key]; other != ns && key.Prefix != "" && hasDestination(other) && s.isBelow(ns, other) {
 			depth++
 		}
 	}

@@ -132,7 +132,7 @@ func (z *Zones) Where(ctx context.Context, id stele.ID) (*Place, error) {
 
 // whyNot says why an identifier is in no zone here.
 func (s *zoneSet) whyNot(id stele.ID) *stele.Message {
-	ns := s.published.Leader(id)
+	ns := s.published.DestinationOf(id)
 	switch {
 	case ns == nil:
 		return stele.Messagef("place.namespace-unpublished", "its namespace is not published; 'stele zone add' does that")

@@ -42,7 +42,7 @@ func newZoneSet(z *Zones, list []*stele.Namespace) *zoneSet {
 	for _, ns := range list {
 		set.byKey[ns.Key()] = ns
 		set.keys = append(set.keys, ns.Key())
-		if leads(ns) {
+		if hasDestination(ns) {
 			set.joints[ns.Prefix] = naptr.NewMapping(z.schemes, ns).Joint
 		}
 	}
@@ -150,9 +150,9 @@ func (s *zoneSet) zoneOf(id stele.ID) *Zone {
 	return nil
 }
 
-// leads reports whether a namespace has its own settings for where its names lead. The
+// hasDestination reports whether a namespace has its own settings for where its names lead. The
 // names of one without lead where those of the namespace above it do.
-func leads(ns *stele.Namespace) bool { return zonemap.Leads(ns) }
+func hasDestination(ns *stele.Namespace) bool { return zonemap.HasDestination(ns) }
 
 // appendNames appends the names whose answers may have changed with a record: its
 // owner names and, since they may have been nothing before, those above them.

@@ -151,7 +151,7 @@ func (r *Registrar) minterFits(op string, s *namespaceTree, next *stele.Namespac
 	if err != nil {
 		return err
 	}
-	ns := s.Around(id, zonemap.Leads)
+	ns := s.Around(id, zonemap.HasDestination)
 	if ns == nil || !ns.Publication.Exact {
 		return nil
 	}

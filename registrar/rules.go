@@ -187,7 +187,7 @@ func (j *judge) name(path string, id stele.ID) {
 // parts makes sure that a name has as many parts as names have where it is published, if
 // that namespace asks for it.
 func (j *judge) parts(path string, id stele.ID) {
-	ns := j.namespaceTree.Around(id, zonemap.Leads)
+	ns := j.namespaceTree.Around(id, zonemap.HasDestination)
 	if ns == nil || !ns.Publication.Exact || ns.Prefix == id.String() {
 		return
 	}

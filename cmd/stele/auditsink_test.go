@@ -159,7 +159,7 @@ func await(t *testing.T, what string, is func() bool) {
 }
 
 // trail returns the whole audit trail, asked from the server.
-func (o *office) trail() (list []audit.Document) {
+func (o *apiUser) trail() (list []audit.Document) {
 	o.t.Helper()
 	for after := uint64(0); ; {
 		var page struct {
@@ -179,7 +179,7 @@ func (o *office) trail() (list []audit.Document) {
 }
 
 // register registers a record.
-func (o *office) register(name string) {
+func (o *apiUser) register(name string) {
 	o.t.Helper()
 	o.ask("PUT", "records/"+name, `{"metadata":{"what":"Rivers\n<13>1 of Pará"}}`, http.StatusCreated)
 }
@@ -191,7 +191,7 @@ func TestAuditSyslog(t *testing.T) {
 		t.Run(network, func(t *testing.T) {
 			d, place := newRsyslog(t, network)
 			d.start()
-			p, o := startOffice(t, filepath.Join(t.TempDir(), "data"), "--audit-syslog", place)
+			p, o := startAPIUser(t, filepath.Join(t.TempDir(), "data"), "--audit-syslog", place)
 			for i := range 5 {
 				o.register(fmt.Sprintf("urn:x1:%d", i))
 			}
@@ -233,7 +233,7 @@ func TestAuditSyslog(t *testing.T) {
 func TestAuditSinkAway(t *testing.T) {
 	d, place := newRsyslog(t, "tcp")
 	data := filepath.Join(t.TempDir(), "data")
-	p, o := startOffice(t, data, "--audit-syslog", place)
+	p, o := startAPIUser(t, data, "--audit-syslog", place)
 	o.register("urn:x1:a")
 	await(t, "a word about the daemon", func() bool { return strings.Contains(p.stderr.String(), "audit entries can't be sent") })
 	d.start()
@@ -283,7 +283,7 @@ func upTo(n int) (list []uint64) {
 func TestAuditFileRotated(t *testing.T) {
 	folder := t.TempDir()
 	data, file := filepath.Join(folder, "data"), filepath.Join(folder, "audit.jsonl")
-	p, o := startOffice(t, data, "--audit-file", file)
+	p, o := startAPIUser(t, data, "--audit-file", file)
 	o.register("urn:x1:a")
 	await(t, "the first entries", func() bool { return len(fileNumbers(t, file)) == len(o.trail()) })
 	if err := os.Rename(file, file+".1"); err != nil {

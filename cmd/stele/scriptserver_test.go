@@ -97,12 +97,12 @@ func remotely(params *testscript.Params) {
 	setup := params.Setup
 	params.Setup = func(env *testscript.Env) error {
 		servers := &scriptServers{byFolder: make(map[string]*scriptServer)}
-		desk := httptest.NewServer(servers)
+		finder := httptest.NewServer(servers)
 		env.Defer(func() {
-			desk.Close()
+			finder.Close()
 			servers.close()
 		})
-		env.Setenv(serversVariable, desk.URL)
+		env.Setenv(serversVariable, finder.URL)
 		return setup(env)
 	}
 }
@@ -113,9 +113,9 @@ var remoteVerbs = strings.Fields("register update withdraw reinstate redact disa
 // scripted is the program as sessions run it. If the test says so, it works on the server
 // that has a folder instead of the folder.
 func scripted() {
-	desk := os.Getenv(serversVariable)
+	finder := os.Getenv(serversVariable)
 	verb, data, rest := folderOf(os.Args[1:])
-	if desk == "" || !slices.Contains(remoteVerbs, verb) || os.Getenv("STELE_SERVER") != "" {
+	if finder == "" || !slices.Contains(remoteVerbs, verb) || os.Getenv("STELE_SERVER") != "" {
 		main()
 		return
 	}
@@ -123,7 +123,7 @@ func scripted() {
 		main() // it says that there is none: a server has always one
 		return
 	}
-	server, err := askDesk(desk, data)
+	server, err := askFinder(finder, data)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(99)
@@ -179,13 +179,13 @@ type scriptServers struct {
 	byFolder map[string]*scriptServer
 }
 
-// askDesk finds out which server has a folder.
-func askDesk(desk, data string) (s scriptServer, err error) {
+// askFinder finds out which server has a folder.
+func askFinder(finder, data string) (s scriptServer, err error) {
 	full, err := filepath.Abs(data)
 	if err != nil {
 		return s, err
 	}
-	resp, err := http.Get(desk + "?data=" + url.QueryEscape(full))
+	resp, err := http.Get(finder + "?data=" + url.QueryEscape(full))
 	if err != nil {
 		return s, err
 	}

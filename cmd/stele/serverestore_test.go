@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// office is a server and a user who has a token for it.
-type office struct {
+// apiUser is a server and a user who has a token for it.
+type apiUser struct {
 	t     *testing.T
 	at    string
 	token string
@@ -26,8 +26,8 @@ type office struct {
 
 var shownToken = regexp.MustCompile(`stele_[0-9a-z]+_[0-9A-Za-z_-]{43}`)
 
-// startOffice starts a server on a new registry, and takes the token that it shows.
-func startOffice(t *testing.T, data string, args ...string) (*process, *office) {
+// startAPIUser starts a server on a new registry, and takes the token that it shows.
+func startAPIUser(t *testing.T, data string, args ...string) (*process, *apiUser) {
 	t.Helper()
 	p := startServe(t, append([]string{"--data", data, "--http", "127.0.0.1:0", "--api-rate", "0"}, args...)...)
 	token := ""
@@ -40,11 +40,11 @@ func startOffice(t *testing.T, data string, args ...string) (*process, *office) 
 	if token == "" {
 		t.Fatalf("no token is shown: %s", p.stderr)
 	}
-	return p, &office{t, p.http + "/api/v1/", token}
+	return p, &apiUser{t, p.http + "/api/v1/", token}
 }
 
 // try sends a request, and returns status and body.
-func (o *office) try(method, path string, body []byte, media string) (int, []byte, error) {
+func (o *apiUser) try(method, path string, body []byte, media string) (int, []byte, error) {
 	r, err := http.NewRequest(method, o.at+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
@@ -65,7 +65,7 @@ func (o *office) try(method, path string, body []byte, media string) (int, []byt
 }
 
 // ask sends a document, and fails unless the answer has that status.
-func (o *office) ask(method, path, body string, status int) []byte {
+func (o *apiUser) ask(method, path, body string, status int) []byte {
 	o.t.Helper()
 	var data []byte
 	media := "application/json"
@@ -83,7 +83,7 @@ func (o *office) ask(method, path, body string, status int) []byte {
 }
 
 // mint makes names.
-func (o *office) mint(space string, n int) (names []string) {
+func (o *apiUser) mint(space string, n int) (names []string) {
 	o.t.Helper()
 	var made struct{ Items []struct{ ID string } }
 	if err := json.Unmarshal(o.ask("POST", "mint", fmt.Sprintf(`{"namespace":%q,"count":%d}`, space, n), 201), &made); err != nil {
@@ -96,7 +96,7 @@ func (o *office) mint(space string, n int) (names []string) {
 }
 
 // restore sends a backup, and returns the last line of the answer.
-func (o *office) restore(confirm string, backup []byte) (status int, last struct {
+func (o *apiUser) restore(confirm string, backup []byte) (status int, last struct {
 	Done    bool
 	Kept    string
 	Changes uint64
@@ -119,7 +119,7 @@ func (o *office) restore(confirm string, backup []byte) (status int, last struct
 // given again, and users and tokens are as before.
 func TestRestoreWhileServing(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "registry")
-	p, o := startOffice(t, data, "--dns", "127.0.0.1:0")
+	p, o := startAPIUser(t, data, "--dns", "127.0.0.1:0")
 	o.ask("PUT", "namespaces/ark:12345/x5", `{"minter":{"kind":"noid","template":".sdddd"}}`, 201)
 	o.ask("PUT", "namespaces/example.org/a", `{"minter":{"kind":"ibi","host":"a.example.org","port":80,"granularity":"1us"}}`, 201)
 	o.ask("PUT", "records/ark:12345/r1", `{"url":"https://example.org/1"}`, 201)
@@ -146,7 +146,7 @@ func TestRestoreWhileServing(t *testing.T) {
 	note(o.mint("example.org/a", 10))
 	o.ask("POST", "users", `{"name":"ann"}`, 201)
 	text := o.ask("POST", "tokens", `{"user":"ann","label":"later"}`, 201)
-	ann := &office{t, o.at, shownToken.FindString(string(text))}
+	ann := &apiUser{t, o.at, shownToken.FindString(string(text))}
 	ann.ask("GET", "me", "", 200)
 
 	for name, bad := range map[string]struct {
@@ -203,7 +203,7 @@ func TestRestoreWhileServing(t *testing.T) {
 }
 
 // keepAsking reads and writes, each time on another connection, and is never refused.
-func (o *office) keepAsking(stop chan struct{}, name string) {
+func (o *apiUser) keepAsking(stop chan struct{}, name string) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for i := 0; ; i++ {
 		select {
@@ -293,7 +293,7 @@ func TestLeftFoldersAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p, _ := startOffice(t, data)
+	p, _ := startAPIUser(t, data)
 	if code := p.end(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit %d", code)
 	}

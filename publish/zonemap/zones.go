@@ -58,20 +58,20 @@ func before(a, b *stele.Namespace) bool {
 	return a.Scheme < b.Scheme || a.Scheme == b.Scheme && a.Prefix < b.Prefix
 }
 
-// Leads reports whether a namespace has its own settings for where its names lead. The
+// HasDestination reports whether a namespace has its own settings for where its names lead. The
 // names of one without lead where those of the namespace above it do.
-func Leads(ns *stele.Namespace) bool { return !ns.Publication.IsZero() || ns.Delegate != "" }
+func HasDestination(ns *stele.Namespace) bool { return !ns.Publication.IsZero() || ns.Delegate != "" }
 
-// Leader returns the namespace whose settings say where a name leads: the nearest that
-// Leads among those with whose prefix the name begins. Nil if there is none.
-func (z *Zones) Leader(id stele.ID) *stele.Namespace { return z.tree.Around(id, Leads) }
+// DestinationOf returns the namespace whose settings say where a name leads: the nearest that
+// HasDestination among those with whose prefix the name begins. Nil if there is none.
+func (z *Zones) DestinationOf(id stele.ID) *stele.Namespace { return z.tree.Around(id, HasDestination) }
 
 // Owner returns the namespace in whose zone a name is published; nil if there is none.
 func (z *Zones) Owner(id stele.ID) *stele.Namespace {
 	if !z.some[id.Scheme()] {
 		return nil
 	}
-	ns := z.Leader(id)
+	ns := z.DestinationOf(id)
 	if ns == nil || ns.Publication.Layout == stele.LayoutRoot || z.owners[ns.Publication.Zone] != ns {
 		return nil
 	}

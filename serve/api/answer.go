@@ -70,7 +70,7 @@ func (c *call) prepare(media string) {
 	case c.token:
 		head["Cache-Control"] = privately
 	case c.isRead():
-		head["Access-Control-Allow-Origin"], head["Access-Control-Expose-Headers"] = anybody, exposed
+		head["Access-Control-Allow-Origin"], head["Access-Control-Expose-Headers"] = anyOrigin, exposed
 		if head["Cache-Control"] == nil {
 			head["Cache-Control"] = askAgain
 		}

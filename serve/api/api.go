@@ -199,7 +199,7 @@ func (c *call) answer() error {
 var (
 	varies    = []string{"Authorization"}
 	noSniff   = []string{"nosniff"}
-	anybody   = []string{"*"}
+	anyOrigin = []string{"*"}
 	exposed   = []string{"ETag"}
 	closing   = []string{"close"}
 	privately = []string{"private, no-store"}

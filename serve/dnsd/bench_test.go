@@ -25,7 +25,7 @@ func BenchmarkUDPAnswer(b *testing.B) {
 		{"nxdomain", RateLimit{}, question("b.001.ab1.paradisec.example.", dns.TypeNAPTR)},
 	} {
 		b.Run(bench.what, func(b *testing.B) {
-			d := newDesk(b, Options{Rate: bench.rate})
+			d := newOfflineServer(b, Options{Rate: bench.rate})
 			msg, err := bench.m.Pack()
 			if err != nil {
 				b.Fatal(err)
@@ -41,7 +41,7 @@ func BenchmarkUDPAnswer(b *testing.B) {
 
 // BenchmarkUDPMiss answers what was never asked for, out of memory.
 func BenchmarkUDPMiss(b *testing.B) {
-	d := newDesk(b, Options{})
+	d := newOfflineServer(b, Options{})
 	msg, err := question("a.001.ab1.paradisec.example.", dns.TypeNAPTR).Pack()
 	if err != nil {
 		b.Fatal(err)
@@ -56,7 +56,7 @@ func BenchmarkUDPMiss(b *testing.B) {
 
 // TestNoAllocations holds the hot path to what it promises.
 func TestNoAllocations(t *testing.T) {
-	d := newDesk(t, Options{Rate: RateLimit{Same: 60_000, All: 60_000}})
+	d := newOfflineServer(t, Options{Rate: RateLimit{Same: 60_000, All: 60_000}})
 	d.sign("paradisec.example.", zonesign.Online, newRing(t, "paradisec.example.", zonekey.ECDSA, false, d.clock.Now()))
 	dst := make([]byte, 0, maxUDP)
 	for i, m := range []*dns.Msg{

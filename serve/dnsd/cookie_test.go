@@ -169,7 +169,7 @@ func cookieIn(m *dns.Msg) string {
 }
 
 func TestCookiesInMessages(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	const client = "2464c4abcf10c957"
 	r := d.ask(withCookie(question("paradisec.example.", dns.TypeSOA), client), someone)
 	cookie := cookieIn(r)
@@ -198,7 +198,7 @@ func TestCookiesInMessages(t *testing.T) {
 
 // TestCookieAlone asks for a cookie without a question (RFC 7873, section 5.4).
 func TestCookieAlone(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	m := withCookie(new(dns.Msg), "2464c4abcf10c957")
 	r := d.ask(m, someone)
 	if got := brief(r); got != "NOERROR additional:OPT" || len(cookieIn(r)) != 2*cookieSize || len(r.Question) != 0 {
@@ -213,7 +213,7 @@ func TestCookieAlone(t *testing.T) {
 
 // TestKeepalive is for TCP only (RFC 7828, section 3.2.1).
 func TestKeepalive(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	m := question("paradisec.example.", dns.TypeSOA)
 	m.SetEdns0(1232, false)
 	m.IsEdns0().Option = []dns.EDNS0{&dns.EDNS0_TCP_KEEPALIVE{Code: dns.EDNS0TCPKEEPALIVE}}

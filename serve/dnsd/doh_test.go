@@ -182,7 +182,7 @@ func FuzzHTTPS(f *testing.F) {
 		f.Add("GET", fmt.Sprintf("dns=%s", rawURL(s)), "", []byte{})
 	}
 	f.Add("GET", "dns=%41&dns=", "x/y; =", []byte("x"))
-	d := newDesk(f, Options{})
+	d := newOfflineServer(f, Options{})
 	h := d.s.HTTPS()
 	f.Fuzz(func(t *testing.T, method, query, kind string, body []byte) {
 		if method != http.MethodGet {

@@ -68,7 +68,7 @@ func FuzzHandle(f *testing.F) {
 		f.Add(s, false)
 		f.Add(s, true)
 	}
-	d := newDesk(f, Options{Rate: RateLimit{Same: 60_000, All: 60_000}, Signatures: 1 << 30})
+	d := newOfflineServer(f, Options{Rate: RateLimit{Same: 60_000, All: 60_000}, Signatures: 1 << 30})
 	d.sign("paradisec.example.", zonesign.Online, newRing(f, "paradisec.example.", zonekey.Ed25519, false, d.clock.Now()))
 	d.sign("inner.paradisec.example.", zonesign.Transfer, newRing(f, "inner.paradisec.example.", zonekey.Ed25519, false, d.clock.Now()))
 	f.Fuzz(func(t *testing.T, msg []byte, tcp bool) {

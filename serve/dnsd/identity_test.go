@@ -38,7 +38,7 @@ func option(m *dns.Msg, code uint16) dns.EDNS0 {
 
 func TestIdentity(t *testing.T) {
 	const name = "ns1.example.org"
-	d := newDesk(t, Options{Identity: name})
+	d := newOfflineServer(t, Options{Identity: name})
 	for _, from := range []peer{someone, caller} {
 		for _, about := range []string{"a.001.ab1.paradisec.example.", "none.paradisec.example.", "example."} {
 			got, _ := option(d.ask(asking(about, dns.TypeNAPTR, &dns.EDNS0_NSID{Code: dns.EDNS0NSID}), from), dns.EDNS0NSID).(*dns.EDNS0_NSID)
@@ -75,7 +75,7 @@ func TestIdentity(t *testing.T) {
 }
 
 func TestExpire(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	for _, from := range []peer{someone, caller} {
 		for about, want := range map[string]bool{"paradisec.example.": true, "none.paradisec.example.": false, "example.": false} {
 			got, _ := option(d.ask(asking(about, dns.TypeSOA, &dns.EDNS0_EXPIRE{Code: dns.EDNS0EXPIRE, Empty: true}), from), dns.EDNS0EXPIRE).(*dns.EDNS0_EXPIRE)
@@ -92,7 +92,7 @@ func TestExpire(t *testing.T) {
 // TestRefusalReasons checks that refusals say why (RFC 8914), and other answers have no
 // such reason.
 func TestRefusalReasons(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	chaos := asking("version.bind.", dns.TypeTXT)
 	chaos.Question[0].Qclass = dns.ClassCHAOS
 	for _, test := range []struct {

@@ -196,8 +196,8 @@ func (c *clock) add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// desk is a server without sockets.
-type desk struct {
+// offlineServer is a server without sockets.
+type offlineServer struct {
 	t     testing.TB
 	from  *memory
 	s     *Server
@@ -206,9 +206,9 @@ type desk struct {
 	log   strings.Builder
 }
 
-func newDesk(t testing.TB, o Options) *desk {
+func newOfflineServer(t testing.TB, o Options) *offlineServer {
 	t.Helper()
-	d := &desk{t: t, from: newMemory(t), clock: &clock{now: time.Unix(1_700_000_000, 0)}}
+	d := &offlineServer{t: t, from: newMemory(t), clock: &clock{now: time.Unix(1_700_000_000, 0)}}
 	o.Now = d.clock.Now
 	o.CacheBytes = 1 << 20
 	o.Log = slog.New(slog.NewTextHandler(&d.log, nil))
@@ -225,12 +225,12 @@ var (
 )
 
 // send has raw bytes answered.
-func (d *desk) send(msg []byte, from peer) []byte {
+func (d *offlineServer) send(msg []byte, from peer) []byte {
 	return d.w.respond(make([]byte, 0, 2048), msg, from, d.clock.Now())
 }
 
 // ask has a message answered, and reads the answer. It returns nil if there is none.
-func (d *desk) ask(m *dns.Msg, from peer) *dns.Msg {
+func (d *offlineServer) ask(m *dns.Msg, from peer) *dns.Msg {
 	d.t.Helper()
 	wire, err := m.Pack()
 	if err != nil {

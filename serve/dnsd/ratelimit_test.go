@@ -10,7 +10,7 @@ import (
 )
 
 func TestRateLimit(t *testing.T) {
-	d := newDesk(t, Options{Rate: RateLimit{Same: 5, Slip: 2}})
+	d := newOfflineServer(t, Options{Rate: RateLimit{Same: 5, Slip: 2}})
 	ask := func(name string, from peer) string {
 		return brief(d.ask(question(name, dns.TypeSOA), from))
 	}
@@ -65,7 +65,7 @@ func TestRateLimit(t *testing.T) {
 }
 
 func TestRateLimitOfAll(t *testing.T) {
-	d := newDesk(t, Options{Rate: RateLimit{All: 7, Exempt: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}})
+	d := newOfflineServer(t, Options{Rate: RateLimit{All: 7, Exempt: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}})
 	for _, test := range []struct {
 		from peer
 		want int
@@ -85,7 +85,7 @@ func TestRateLimitOfAll(t *testing.T) {
 // TestRateLimitAndCookies checks that a client with a good cookie is not limited, and that
 // a client without one gets it.
 func TestRateLimitAndCookies(t *testing.T) {
-	d := newDesk(t, Options{Rate: RateLimit{Same: 1, Slip: 1}})
+	d := newOfflineServer(t, Options{Rate: RateLimit{Same: 1, Slip: 1}})
 	ask := func(cookie string) *dns.Msg {
 		return d.ask(withCookie(question("paradisec.example.", dns.TypeSOA), cookie), someone)
 	}

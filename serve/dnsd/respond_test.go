@@ -43,7 +43,7 @@ func brief(m *dns.Msg) string {
 }
 
 func TestAnswers(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	const naptr = "a.001.ab1.paradisec.example."
 	tests := []struct {
 		name  string
@@ -99,7 +99,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestNegativeTTL(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	r := d.ask(question("b.paradisec.example.", dns.TypeA), someone)
 	if ttl := r.Ns[0].Header().Ttl; ttl != 300 {
 		t.Errorf("SOA of a negative answer has TTL %d, want its minimum 300", ttl)
@@ -114,7 +114,7 @@ func TestNegativeTTL(t *testing.T) {
 }
 
 func TestEDNS(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	with := func(name string, size uint16, do bool) *dns.Msg {
 		m := question(name, dns.TypeTXT)
 		m.SetEdns0(size, do)
@@ -179,7 +179,7 @@ func TestEDNS(t *testing.T) {
 
 // TestSizes goes through all sizes that a client may ask for.
 func TestSizes(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	longest, truncated := 0, 0
 	for size := range 1500 {
 		m := question("middle.paradisec.example.", dns.TypeTXT)
@@ -205,7 +205,7 @@ func TestSizes(t *testing.T) {
 // TestFits checks that an answer loses the additional section before it loses
 // anything else.
 func TestFits(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	name, _ := packName(nil, "paradisec.example.")
 	hash := d.s.cache.hash(name)
 	d.ask(question("paradisec.example.", dns.TypeNS), someone)
@@ -243,7 +243,7 @@ func raw(t *testing.T, change func(b []byte) []byte) []byte {
 }
 
 func TestBadMessages(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	set := func(at int, v uint16) func([]byte) []byte {
 		return func(b []byte) []byte { binary.BigEndian.PutUint16(b[at:], v); return b }
 	}
@@ -321,7 +321,7 @@ func TestBadMessages(t *testing.T) {
 }
 
 func TestVersionIsNobodysBusiness(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	for _, name := range []string{"version.bind.", "version.server.", "hostname.bind.", "id.server.", "paradisec.example."} {
 		m := question(name, dns.TypeTXT)
 		m.Question[0].Qclass = dns.ClassCHAOS
@@ -332,7 +332,7 @@ func TestVersionIsNobodysBusiness(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	d.from.fail = errors.New("the disk is gone")
 	for range 3 {
 		r := d.ask(question("b.paradisec.example.", dns.TypeA), someone)
@@ -355,7 +355,7 @@ func TestFailures(t *testing.T) {
 }
 
 func TestChangesAreSeenAtOnce(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	soa := func() uint32 {
 		return d.ask(question("paradisec.example.", dns.TypeSOA), someone).Answer[0].(*dns.SOA).Serial
 	}

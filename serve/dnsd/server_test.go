@@ -460,7 +460,7 @@ func (s *slow) find(ctx context.Context, name string) (authority, error) {
 
 // TestShutdownWaits ends a server while it works out an answer.
 func TestShutdownWaits(t *testing.T) {
-	for _, patient := range []bool{true, false} {
+	for _, waits := range []bool{true, false} {
 		from := &slow{newMemory(t), make(chan struct{}, 1), make(chan struct{})}
 		s := newServer(Options{Now: time.Now, CacheBytes: 1 << 20, Sockets: 1, LookupTimeout: time.Hour}, from)
 		if err := s.Listen(t.Context(), "127.0.0.1:0"); err != nil {
@@ -470,15 +470,15 @@ func TestShutdownWaits(t *testing.T) {
 		c.Write(framed(t, question("paradisec.example.", dns.TypeSOA)))
 		<-from.asked
 		ctx, cancel := context.WithCancel(context.Background())
-		if patient {
+		if waits {
 			close(from.answer)
 		} else {
 			cancel()
 		}
-		if err := s.Shutdown(ctx); patient != (err == nil) {
-			t.Errorf("patient %v: %v", patient, err)
+		if err := s.Shutdown(ctx); waits != (err == nil) {
+			t.Errorf("waits %v: %v", waits, err)
 		}
-		if patient {
+		if waits {
 			if r := receive(t, c); len(r.Answer) != 1 {
 				t.Errorf("%v", r)
 			}

@@ -26,7 +26,7 @@ func BenchmarkSigned(b *testing.B) {
 		{"naptr-cold-ed25519", "a.001.ab1.paradisec.example.", true, true, zonekey.Ed25519},
 	} {
 		b.Run(bench.what, func(b *testing.B) {
-			d := newDesk(b, Options{Signatures: 1 << 30})
+			d := newOfflineServer(b, Options{Signatures: 1 << 30})
 			d.sign("paradisec.example.", zonesign.Online, newRing(b, "paradisec.example.", bench.algorithm, false, d.clock.Now()))
 			m := question(bench.name, dns.TypeNAPTR)
 			m.SetEdns0(1232, bench.do)

@@ -29,7 +29,7 @@ func newRing(t testing.TB, zone string, algorithm uint8, split bool, now time.Ti
 }
 
 // sign has a zone of the memory signed.
-func (d *desk) sign(zone string, mode zonesign.Mode, ring *zonekey.Ring) {
+func (d *offlineServer) sign(zone string, mode zonesign.Mode, ring *zonekey.Ring) {
 	d.t.Helper()
 	s, err := zonesign.New(mode, ring, 3600, d.clock.Now)
 	if err != nil {
@@ -58,7 +58,7 @@ func (d *desk) sign(zone string, mode zonesign.Mode, ring *zonekey.Ring) {
 }
 
 // secure asks with DO, and checks all signatures of the answer by the keys of the ring.
-func (d *desk) secure(ring *zonekey.Ring, name string, qtype uint16, from peer) *dns.Msg {
+func (d *offlineServer) secure(ring *zonekey.Ring, name string, qtype uint16, from peer) *dns.Msg {
 	d.t.Helper()
 	m := question(name, qtype)
 	m.SetEdns0(1232, true)
@@ -124,7 +124,7 @@ func TestOnlineAnswers(t *testing.T) {
 }
 
 func testOnlineAnswers(t *testing.T, algorithm uint8, split bool) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	ring := newRing(t, "paradisec.example.", algorithm, split, d.clock.Now())
 	d.sign("paradisec.example.", zonesign.Online, ring)
 	for _, test := range []struct {
@@ -201,7 +201,7 @@ func nsecTypes(t *testing.T, m *dns.Msg, name string) string {
 // TestCompactAnswersOK checks RFC 9824, section 5.1: a client that sets CO gets the real
 // response code.
 func TestCompactAnswersOK(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.ECDSA, false, d.clock.Now())
 	d.sign("paradisec.example.", zonesign.Online, ring)
 	for _, test := range []struct {
@@ -238,7 +238,7 @@ func TestCompactAnswersOK(t *testing.T) {
 // TestOnlineWalk tries to list a zone by what denials say: it learns no name that it
 // did not ask for.
 func TestOnlineWalk(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.Ed25519, false, d.clock.Now())
 	d.sign("paradisec.example.", zonesign.Online, ring)
 	at := "paradisec.example."
@@ -267,7 +267,7 @@ func TestOnlineWalk(t *testing.T) {
 // TestSerialIsSigned changes the zone: answers that were packed before carry the new
 // serial, and its signature.
 func TestSerialIsSigned(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.ECDSA, false, d.clock.Now())
 	d.sign("paradisec.example.", zonesign.Online, ring)
 	for i := range 5 {
@@ -298,7 +298,7 @@ func TestSerialIsSigned(t *testing.T) {
 // TestSignaturesAnew lets time pass: signatures are good whenever they are sent, and
 // are made anew when they have to be.
 func TestSignaturesAnew(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.ECDSA, false, d.clock.Now())
 	d.sign("paradisec.example.", zonesign.Online, ring)
 	// An answer that was signed by a wrong clock is not reused.
@@ -328,7 +328,7 @@ func TestSignaturesAnew(t *testing.T) {
 // TestSigningIsBounded asks for names that are made up: they use up half of what may be
 // signed, and clients are sent to TCP then. Names that exist are signed all the same.
 func TestSigningIsBounded(t *testing.T) {
-	d := newDesk(t, Options{Signatures: 100})
+	d := newOfflineServer(t, Options{Signatures: 100})
 	ring := newRing(t, "paradisec.example.", zonekey.Ed25519, false, d.clock.Now())
 	d.sign("paradisec.example.", zonesign.Online, ring)
 	short := 0

@@ -12,7 +12,7 @@ import (
 )
 
 func TestChainedAnswers(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.ECDSA, true, d.clock.Now())
 	d.sign("paradisec.example.", zonesign.Transfer, ring)
 	for _, test := range []struct {
@@ -64,7 +64,7 @@ func hasNSEC3(m *dns.Msg, good func(*dns.NSEC3) bool) bool {
 // TestChainedAnswersAreDropped checks that a cached denial is dropped when a new name
 // changes its links: a denial depends on names beside its own.
 func TestChainedAnswersAreDropped(t *testing.T) {
-	d := newDesk(t, Options{})
+	d := newOfflineServer(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.Ed25519, false, d.clock.Now())
 	d.sign("paradisec.example.", zonesign.Transfer, ring)
 	const name = "x.paradisec.example."

@@ -16,7 +16,7 @@ import (
 // TestTapAway checks that a collector can't make a client wait: the server drops what the
 // collector does not take.
 func TestTapAway(t *testing.T) {
-	d := newDesk(t, Options{Tapped: filepath.Join(t.TempDir(), "nobody")})
+	d := newOfflineServer(t, Options{Tapped: filepath.Join(t.TempDir(), "nobody")})
 	const more = 10
 	for range tapQueue + more {
 		if got := brief(d.ask(question("paradisec.example.", dns.TypeSOA), caller)); got != "NOERROR aa answer:SOA" {

@@ -17,7 +17,7 @@ import (
 // takes them as they are, which saves an allocation each.
 var (
 	methods        = []string{"GET, HEAD, OPTIONS"}
-	anybody        = []string{"*"}
+	anyOrigin      = []string{"*"}
 	exposed        = []string{"ETag, Link, Memento-Datetime"}
 	closing        = []string{"close"}
 	soon           = []string{"5"}
@@ -98,7 +98,7 @@ func (h *Handler) describe(w http.ResponseWriter, r *http.Request, res *resolver
 
 // forScripts lets the scripts of other sites read an answer: it is public.
 func forScripts(head http.Header) {
-	head["Access-Control-Allow-Origin"], head["Access-Control-Expose-Headers"] = anybody, exposed
+	head["Access-Control-Allow-Origin"], head["Access-Control-Expose-Headers"] = anyOrigin, exposed
 }
 
 // subject is what a description is made of.

@@ -75,7 +75,7 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t requestTarge
 	}
 	head := w.Header()
 	vary(head)
-	head["Cache-Control"], head["Access-Control-Allow-Origin"] = notKept, anybody
+	head["Cache-Control"], head["Access-Control-Allow-Origin"] = notKept, anyOrigin
 	h.writeExplanation(w, r, &x)
 }
 

@@ -193,7 +193,7 @@ func (h *Handler) writeHandle(w http.ResponseWriter, r *http.Request, q url.Valu
 	if callback != "" {
 		b.WriteString(");")
 	}
-	w.Header()["Access-Control-Allow-Origin"] = anybody
+	w.Header()["Access-Control-Allow-Origin"] = anyOrigin
 	h.write(w, r, status, media+";charset=utf-8", b.Bytes())
 }
 

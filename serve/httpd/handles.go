@@ -42,7 +42,7 @@ func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarge
 		}
 	case http.MethodOptions:
 		w.Header().Set("Allow", "GET, HEAD, POST, PUT, DELETE, TRACE, OPTIONS")
-		w.Header()["Access-Control-Allow-Origin"] = anybody
+		w.Header()["Access-Control-Allow-Origin"] = anyOrigin
 		w.Header().Set("Content-Length", "0")
 		return
 	case http.MethodPut, http.MethodDelete:

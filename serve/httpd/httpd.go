@@ -225,7 +225,7 @@ func (h *Handler) mayAsk(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	case r.Method == http.MethodOptions:
 		head := w.Header()
-		head["Allow"], head["Access-Control-Allow-Methods"], head["Access-Control-Allow-Origin"] = methods, methods, anybody
+		head["Allow"], head["Access-Control-Allow-Methods"], head["Access-Control-Allow-Origin"] = methods, methods, anyOrigin
 		head.Set("Access-Control-Max-Age", "86400")
 		if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
 			head.Set("Access-Control-Allow-Headers", "Accept, Accept-Language, Accept-Datetime, If-Match, If-Modified-Since, If-None-Match, If-Unmodified-Since, Stele-Version")

@@ -135,7 +135,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	}
 	vary(head)
-	head["Cache-Control"], head["Access-Control-Allow-Origin"] = notKept, anybody
+	head["Cache-Control"], head["Access-Control-Allow-Origin"] = notKept, anyOrigin
 	head.Set("Retry-After", strconv.FormatInt(int64((limited.After+time.Second-1)/time.Second), 10))
 	if isHandleREST(readTarget(r)) {
 		h.failHandle(w, r, err)
@@ -245,7 +245,7 @@ func (h *Handler) writeProblem(w http.ResponseWriter, r *http.Request, p *proble
 	default:
 		p.appendText(&b)
 	}
-	head["Access-Control-Allow-Origin"] = anybody
+	head["Access-Control-Allow-Origin"] = anyOrigin
 	h.write(w, r, p.Status, form, b.Bytes())
 }
 

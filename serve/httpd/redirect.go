@@ -30,7 +30,7 @@ func send(w http.ResponseWriter, r *http.Request, safe string, status int) {
 	head := w.Header()
 	head["Location"] = []string{safe}
 	head["Content-Type"] = plainTextType
-	head["Access-Control-Allow-Origin"] = anybody // where scripts follow it
+	head["Access-Control-Allow-Origin"] = anyOrigin // where scripts follow it
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
 		// For people who see it; if it fails the client is gone.

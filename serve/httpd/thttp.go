@@ -262,7 +262,7 @@ func (c *thttpCall) list(uris []string) {
 			b.WriteString(uri + "\r\n")
 		}
 	}
-	c.w.Header()["Access-Control-Allow-Origin"] = anybody
+	c.w.Header()["Access-Control-Allow-Origin"] = anyOrigin
 	c.h.write(c.w, c.r, http.StatusOK, uriListType, b.Bytes())
 }
 
@@ -365,7 +365,7 @@ func (c *thttpCall) equal() {
 	if ids[0] == ids[1] {
 		word = "TRUE"
 	}
-	c.w.Header()["Access-Control-Allow-Origin"] = anybody
+	c.w.Header()["Access-Control-Allow-Origin"] = anyOrigin
 	c.h.write(c.w, c.r, http.StatusOK, "text/plain; charset=utf-8", []byte(word+"\r\n"))
 }
 
