@@ -20,10 +20,10 @@ import (
 type Voucher string
 
 const (
-	ByDNSSEC         Voucher = "dnssec"   // signatures lead from a trust anchor to the name's rules, and to the keys in their zone
-	ByHTTPS          Voucher = "https"    // a server that proved its name sent them, and nothing else proves them
-	ByRegistry       Voucher = "registry" // the keys come from the registry itself
-	NotAuthenticated Voucher = "nobody"   // an attacker on the network path could have sent them
+	ByDNSSEC         Voucher = "dnssec"          // signatures lead from a trust anchor to the name's rules, and to the keys in their zone
+	ByHTTPS          Voucher = "https"           // a server that proved its name sent them, and nothing else proves them
+	ByRegistry       Voucher = "registry"        // the keys come from the registry itself
+	NotAuthenticated Voucher = "unauthenticated" // an attacker on the network path could have sent them
 )
 
 // Keys are the keys with which what the names of a namespace stand for is signed.
