@@ -18,14 +18,14 @@ import (
 func (p *program) zoneCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "zone",
-		Short: "Zones: how namespaces are published in the DNS",
-		Long: `A namespace is published in a zone of the DNS. There each name has an owner name of
-its own, with rules (NAPTR records) that lead to where the thing is: clients find it
-with the DNS alone. The server answers for the zones; a zone also leaves as a file for
-BIND, Knot, NSD or PowerDNS, or they take it as secondaries.
+		Short: "Manage zones: how namespaces are published in the DNS",
+		Long: `A namespace is published in a DNS zone. In the zone each name has its own owner name,
+with rules (NAPTR records) that lead to the location: clients resolve names with the DNS
+alone. The server answers for the zones. BIND, Knot, NSD or PowerDNS can also load a
+zone from a file, or transfer it as secondaries.
 
-The names of a scheme begin at a root: urn:paradisec:... at paradisec.urn.arpa. Who
-runs a root of its own, for tests or inside an organisation, adds a root zone.`,
+The names of a scheme begin at a root: urn:paradisec:... at paradisec.urn.arpa. To run
+your own root, for tests or inside an organisation, add a root zone.`,
 		Example: `  stele zone add urn:paradisec --zone paradisec.example. --layout names --ns ns1.paradisec.example=192.0.2.1 --resolver id.example.org
   stele zone add --root urn.example. --ns ns1.example.net
   stele zone show urn:paradisec:AB1:001:A
@@ -47,9 +47,10 @@ func (p *program) withZones(cmd *cobra.Command, do func(ctx context.Context, l *
 
 func (p *program) zoneLsCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
-		Use:     "ls",
-		Short:   "List zones",
-		Long:    "Ls lists all zones in order: their names, what they publish, and their layout. A zone that is not transferred after a restore is marked as shut.",
+		Use:   "ls",
+		Short: "List zones",
+		Long: `Ls lists all zones, in order: the name, what the zone publishes, and its layout. It
+marks a zone as shut if the zone is not transferred after a restore.`,
 		Example: "  stele zone ls\n  stele zone ls --json",
 		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -137,11 +138,11 @@ func (p *program) printLine(v any) error {
 func (p *program) zoneWithdrawCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "withdraw ZONE",
-		Short: "Publish a zone no longer",
-		Long: `Withdraw takes back the publication of a namespace, which is named by its zone or by
-its prefix. Nothing is deleted: names and records stay, the namespace gets a new
-version without its zone, and its history has the old ones. What others have in their
-caches, and their copies of the zone, they keep for a while.`,
+		Short: "Stop publishing a zone",
+		Long: `Withdraw ends the publication of a namespace. Name it by its zone or by its prefix.
+Nothing is deleted: names and records stay, the namespace gets a new version without its
+zone, and its history keeps the earlier ones. Caches and secondaries keep their copies
+for a while.`,
 		Example: "  stele zone withdraw paradisec.example\n  stele zone withdraw urn:paradisec",
 		Args:    usage.OneArgument("the zone"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -192,14 +193,14 @@ func (p *program) zoneRaiseCommand() *cobra.Command {
 	above := uint32(0)
 	cmd := &cobra.Command{
 		Use:   "raise ZONE",
-		Short: "Give a zone a higher serial",
-		Long: `Raise gives a zone a serial above its present one, and above the one of --above. All
-secondaries take the whole zone next.
+		Short: "Raise the serial of a zone",
+		Long: `Raise gives a zone a serial above its present one, and above that of --above. All
+secondaries then transfer the whole zone.
 
-After a restore without the registry that was replaced, Stele does not know which serial the
-secondaries have. Such a zone is shut: it is not transferred, since a secondary with a
-higher serial would keep what it has. Ask each secondary for its SOA record, and raise
-the zone above the highest serial: that opens it.`,
+After a restore without the registry that was replaced, Stele does not know the serials
+of the secondaries. Such a zone is shut: it is not transferred, because a secondary with
+a higher serial would keep its old copy. Ask each secondary for its SOA record, and
+raise the zone above the highest serial: this opens the zone.`,
 		Example:           "  stele zone raise paradisec.example --above 2031050201\n  stele zone raise paradisec.example",
 		Args:              usage.OneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,

@@ -31,22 +31,22 @@ func (p *program) zoneAddCommand() *cobra.Command {
 	var f zoneFlags
 	cmd := &cobra.Command{
 		Use:   "add {PREFIX | --root ZONE}",
-		Short: "Publish a namespace, or change how it is published",
-		Long: `Add publishes the names that begin with PREFIX in a zone, or changes what the flags
-say of a zone that is there. A namespace that does not exist yet is made. It prints
-the zone's name, and what should be done next.
+		Short: "Publish a namespace, or change its publication",
+		Long: `Add publishes the names that begin with PREFIX in a zone, or changes the settings of an
+existing zone that flags name. It makes the namespace if it does not exist. It prints
+the name of the zone, and what to do next.
 
-In the layout names each name is cut into parts, which become the labels of its owner
-name from right to left: urn:paradisec:AB1:001:A is a.001.ab1.paradisec.example. The
-last part may have dots in it. Into how many parts is taken from what is registered, if
-all names agree. What does not fit is found over HTTP, at the resolver; with --exact, new
-names that have another number of parts are refused.
+In the layout names, add divides each name into parts, which become the labels of its
+owner name from right to left: urn:paradisec:AB1:001:A is a.001.ab1.paradisec.example.
+The last part may contain dots. The number of parts is that of the registered names, if
+all have the same. A name with another number of parts is resolved over HTTP, at the
+resolver; with --exact the registry refuses such new names.
 
-The layout rules puts all rules of a collection at one name; it takes 100 at most.
+The layout rules puts all rules of a collection at one name, at most 100.
 
-With --root, the zone is a root: it leads to all published namespaces of a scheme.
-Handles, DOIs and PURLs share a root, that of either scheme (--scheme hdl or purl).
-With --elsewhere, others answer for the namespace: rules lead there.`,
+With --root the zone is a root: it leads to all published namespaces of a scheme.
+Handles, DOIs and PURLs share a root, that of either scheme (--scheme hdl or purl). With
+--elsewhere other servers answer for the namespace, and rules lead to them.`,
 		Example: `  stele zone add urn:paradisec --zone paradisec.example. --layout names
   stele zone add urn:paradisec --ns ns1.paradisec.example=192.0.2.1,2001:db8::1 --ns ns2.example.net --resolver id.example.org
   stele zone add urn:example --zone example.org --separator / --parts 2 --mailbox hostmaster@example.org
@@ -73,16 +73,16 @@ func (f *zoneFlags) add(cmd *cobra.Command) {
 	f.cmd = cmd
 	flags := cmd.Flags()
 	flags.StringVar(&f.root, "root", "", "make this `zone` the root of a scheme")
-	flags.StringVar(&f.scheme, "scheme", "urn", "the scheme of --root")
+	flags.StringVar(&f.scheme, "scheme", "urn", "scheme of --root")
 	flags.StringVar(&f.given.Zone, "zone", "", "`name` of the zone, such as paradisec.example.")
-	flags.StringVar(&f.layout, "layout", "", "names (each name has an owner name) or rules (all at one name) (default names)")
+	flags.StringVar(&f.layout, "layout", "", "layout: names (an owner name for each name) or rules (all at one name) (default names)")
 	flags.StringVar(&f.given.Separator, "separator", "", "character between the parts of names (default: the one after the prefix)")
-	flags.IntVar(&f.given.Parts, "parts", 0, "how many parts names have (default: those that are registered)")
-	flags.BoolVar(&f.given.Exact, "exact", false, "refuse new names with another number of parts; those that are registered stay")
-	flags.StringArrayVar(&f.servers, "ns", nil, "name server of the zone, `NAME=ADDRESS[,ADDRESS]`, the primary first; may be repeated. The addresses are needed if it is in the zone")
-	flags.StringVar(&f.given.Mailbox, "mailbox", "", "`mailbox` of who looks after the zone")
-	flags.StringVar(&f.given.Resolver, "resolver", "", "`host`, perhaps with a port, that answers over HTTP for what the DNS can't")
-	flags.StringArrayVar(&f.elsewhere, "elsewhere", nil, "others answer: `KIND=WHERE`, with NAPTR, SRV, A or AAAA and a name, or URL and a URL; may be repeated to share the load")
+	flags.IntVar(&f.given.Parts, "parts", 0, "number of parts of a name (default: that of the registered names)")
+	flags.BoolVar(&f.given.Exact, "exact", false, "refuse new names with another number of parts; registered names stay")
+	flags.StringArrayVar(&f.servers, "ns", nil, "name server of the zone, `NAME=ADDRESS[,ADDRESS]`, the primary first; may be repeated. A server in the zone needs addresses")
+	flags.StringVar(&f.given.Mailbox, "mailbox", "", "`mailbox` of the administrator of the zone")
+	flags.StringVar(&f.given.Resolver, "resolver", "", "`host`, optionally with a port, that answers over HTTP for names that the DNS can't have")
+	flags.StringArrayVar(&f.elsewhere, "elsewhere", nil, "other server that answers: `KIND=WHERE`, with NAPTR, SRV, A or AAAA and a name, or URL and a URL; may be repeated to share the load")
 	usage.Choices(cmd, "layout", stele.LayoutNames, stele.LayoutRules)
 	usage.Choices(cmd, "separator", ":", "/", "-", ".")
 	usage.Choices(cmd, "elsewhere", "NAPTR=", "SRV=", "A=", "AAAA=", "URL=")

@@ -16,14 +16,16 @@ import (
 func (p *program) zoneCatalogCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "catalog",
-		Short: "Catalogs: lists of zones that secondaries take by themselves",
-		Long: `A catalog is a zone that lists other zones (RFC 9432). A secondary that is configured with
-the catalog takes every zone that the catalog lists, and drops one that is listed no longer,
-without a change of its configuration. BIND, Knot, NSD and PowerDNS can do so.
+		Short: "Manage catalog zones: lists of zones for secondaries",
+		Long: `A catalog is a zone that lists other zones (RFC 9432). A secondary that is configured
+with the catalog transfers every zone that the catalog lists, and drops a zone that is
+not listed any more, without a change of its configuration. BIND, Knot, NSD and PowerDNS
+support catalogs.
 
-A secondary may have the catalog if it may have one of its zones, and is told of changes in
-the same way ('stele zone secondary'). Administrators decide which zones are listed. The name
-of a catalog need not exist in the DNS, and is neither in a zone here nor above one.`,
+A secondary may transfer the catalog if it may transfer one of its zones, and gets
+notifications (NOTIFY) in the same way ('stele zone secondary'). Administrators decide
+which zones are listed. The name of a catalog need not exist in the DNS. It must not be
+in a zone of this registry, or above one.`,
 		Example: `  stele zone catalog add catalog.example.net paradisec.example
   stele zone catalog ls
   stele zone catalog rm paradisec.example`,
@@ -33,9 +35,9 @@ of a catalog need not exist in the DNS, and is neither in a zone here nor above 
 func (p *program) zoneCatalogAddCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "add CATALOG ZONE...",
-		Short: "List zones in a catalog",
-		Long: `Add lists zones in a catalog, which is there as long as it lists one. A zone that is in
-another catalog leaves that one.`,
+		Short: "Add zones to a catalog",
+		Long: `Add adds zones to a catalog. A catalog exists as long as it lists a zone. Add removes a
+zone from the catalog that it was in before.`,
 		Example: "  stele zone catalog add catalog.example.net paradisec.example names.example.org",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
@@ -55,9 +57,9 @@ another catalog leaves that one.`,
 func (p *program) zoneCatalogRmCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "rm ZONE...",
-		Short: "List zones in no catalog",
-		Long: `Rm takes zones out of their catalog. Secondaries that have them by the catalog drop them
-then. A catalog ends with its last zone; its secondaries keep what they have then.`,
+		Short: "Remove zones from their catalog",
+		Long: `Rm removes zones from their catalog. Secondaries that have a zone by the catalog then
+drop it. A catalog ends with its last zone; its secondaries then keep what they have.`,
 		Example: "  stele zone catalog rm paradisec.example",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -23,20 +23,20 @@ func (p *program) zoneCheckCommand() *cobra.Command {
 	local := false
 	cmd := &cobra.Command{
 		Use:   "check [ZONE]",
-		Short: "Tell what is wrong with a zone",
-		Long: `Check tells everything that is wrong with a zone, or with all, or that could be
-better: names that do not fit the DNS, and why; URLs that are too long for a rule;
-answers that do not fit one packet; missing name servers and addresses.
+		Short: "Check a zone",
+		Long: `Check prints all problems of a zone, or of all zones, and possible improvements: names
+that do not fit the DNS, and why; URLs that are too long for a rule; answers that do not
+fit into one packet; missing name servers and addresses.
 
-It also asks each secondary that is told of changes for the serial of its copy, and
-compares it with that of the zone. A secondary that is ahead, as one can be after a
-restore, keeps other contents and takes no changes: 'stele zone raise' mends that. One
-that is behind takes the zone when it asks next. Secondaries are asked at public
-addresses, and at those of --notify-allow; through a server, by the server. With --local
-none is asked.
+Check also queries each secondary that gets notifications for its serial, and compares
+it with that of the zone. A secondary with a higher serial, which can occur after a
+restore, keeps its old content and transfers no changes: 'stele zone raise' corrects
+this. A secondary with a lower serial transfers the zone at its next refresh. Check
+queries secondaries at public addresses, and at those of --notify-allow; with --server,
+the server does so. With --local check queries no secondary.
 
-It exits with 1 if there is something that is not found because of it, if a zone is shut
-since a restore, or if a secondary has another zone than this one or does not answer.`,
+It exits with 1 if a name can't be resolved because of a problem, if a zone is shut
+since a restore, or if a secondary has another version of the zone or does not answer.`,
 		Example: `  stele zone check
   stele zone check paradisec.example --json
   stele zone check paradisec.example --notify-allow 10.1.0.0/16
@@ -53,7 +53,7 @@ since a restore, or if a secondary has another zone than this one or does not an
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&local, "local", false, "ask no secondary")
+	cmd.Flags().BoolVar(&local, "local", false, "do not query secondaries")
 	p.allowFlag(cmd)
 	return usage.NeverFiles(cmd)
 }
@@ -216,7 +216,7 @@ func (p *program) printTransfer(t transferProblem) error {
 // allowFlag adds the flag that says which secondaries may be asked beside public ones.
 func (p *program) allowFlag(cmd *cobra.Command) {
 	s := config.Find("notify-allow")
-	cmd.Flags().StringVar(&p.askAllow, s.Name, os.Getenv(s.Variable()), "`addresses` and networks, beside public ones, at which secondaries may be asked, with commas between them (environment: "+s.Variable()+")")
+	cmd.Flags().StringVar(&p.askAllow, s.Name, os.Getenv(s.Variable()), "`addresses` and networks, in addition to public ones, at which secondaries may be queried, separated by commas (environment: "+s.Variable()+")")
 	_ = cmd.RegisterFlagCompletionFunc(s.Name, cobra.NoFileCompletions)
 }
 

@@ -23,17 +23,18 @@ func (p *program) zoneExportCommand() *cobra.Command {
 		Use:   "export ZONE",
 		Short: "Write a zone to a file",
 		Long: `Export writes a whole zone as a master file, which BIND, Knot, NSD and PowerDNS load.
-The same registry gives the same file; it has the zone at one moment, whatever is written
-meanwhile. A file that is named .gz or .zst is compressed. It appears when it is complete.
-With --server the server writes it, for users with the role reader in the namespace.
+The file has the zone at one moment, independent of writes in the meantime; the same
+registry gives the same file. Export compresses a file whose name ends in .gz or .zst.
+The file appears when it is complete. With --server the server makes it, for users with
+the role reader in the namespace.
 
-With --parent it prints what others must have, so that the zone is found: its name
-servers and the DS records of its keys, for the administrator of the domain above it, and
-its rules, for that of the root of the scheme, such as urn.arpa.
+With --parent export prints the records that other administrators must add, so that
+clients find the zone: name servers and DS records for the parent zone, and rules for
+the root of the scheme, such as urn.arpa.
 
-With --signed the file has all signatures and the chain of names of a zone that is
-signed for others, so that servers without its keys can serve it. The signatures are
-good for a month. Without --signed the file of a signed zone has none, and export says so.`,
+With --signed the file has all signatures and the NSEC3 chain of a zone in the mode
+transfer, so that servers without its keys can serve it. The signatures are valid for a
+month. Without --signed the file of a signed zone has no signatures, and export says so.`,
 		Example: `  stele zone export paradisec.example -o paradisec.zone
   stele zone export paradisec.example --signed -o paradisec.signed
   stele zone export paradisec.example --parent
@@ -54,10 +55,10 @@ good for a month. Without --signed the file of a signed zone has none, and expor
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&file, "output", "o", "", "write to this `file`, not to standard output")
-	flags.BoolVar(&signed, "signed", false, "with signatures, of a zone that is signed for others")
-	flags.BoolVar(&parent, "parent", false, "print the records that others must have")
-	flags.StringVar(&root, "root", "", "`zone` under which the keys of the scheme stand (default: that of this registry, or the scheme's, such as urn.arpa.)")
+	flags.StringVarP(&file, "output", "o", "", "write to this `file` instead of standard output")
+	flags.BoolVar(&signed, "signed", false, "write signatures, for a zone in the mode transfer")
+	flags.BoolVar(&parent, "parent", false, "print the records that other administrators must add")
+	flags.StringVar(&root, "root", "", "root `zone` of the scheme (default: that of this registry, or the scheme's, such as urn.arpa.)")
 	_ = cmd.RegisterFlagCompletionFunc("root", cobra.NoFileCompletions) // it has that flag
 	return cmd
 }

@@ -33,19 +33,19 @@ func (p *program) withKeys(cmd *cobra.Command, text string, do func(ctx context.
 func (p *program) zoneKeysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys ZONE",
-		Short: "Show the keys of a signed zone",
-		Long: `Keys prints the keys of a zone, which is named by its name or by the prefix of its
-namespace: the key tag, what the key signs, its algorithm, and the state that it is in
-since when. A csk signs everything; a ksk signs the keys, and a zsk the zone.
+		Short: "List the keys of a signed zone",
+		Long: `Keys prints the keys of a zone, which you name by its name or by the prefix of its
+namespace: the key tag, the role, the algorithm, the state, and the time since which the
+key is in that state. A csk signs everything; a ksk signs the keys, and a zsk the zone.
 
 	prepared    of another algorithm: it signs, and is not in the zone yet
-	published   it is in the zone, so that everybody learns it
+	published   it is in the zone, so that resolvers learn it
 	active      it signs
-	retired     it signs no more, and is in the zone for those who have its signatures
-	leaving     of another algorithm: it signs, and is in the zone no more
-	removed     it is gone, and its private part is erased
+	retired     it does not sign any more, and stays in the zone for cached signatures
+	leaving     of another algorithm: it signs, and is not in the zone any more
+	removed     it is gone, and its private key is erased
 
-If a roll is under way it says what comes next, and from when.`,
+During a rollover keys also prints the next step, and when it can be done.`,
 		Example:           "  stele zone keys paradisec.example\n  stele zone keys urn:paradisec --json",
 		Args:              usage.OneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
@@ -107,14 +107,14 @@ func (p *program) printKeys(s *zonekey.Status) error {
 func (p *program) zoneDSCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ds ZONE",
-		Short: "Print the DS records that the parent of a zone needs",
-		Long: `Ds prints the records by which the zone above vouches for the keys of a zone: give one
-of them, or all, to whoever runs the domain above. Each key comes with a digest in
-SHA-256 and one in SHA-384; one is enough. While a key is rolled, both keys' records
-should stand there.
+		Short: "Print the DS records for the parent of a zone",
+		Long: `Ds prints the DS records with which the parent zone authenticates the keys of a zone.
+Give one of them, or all, to the administrator of the parent zone. For each key ds
+prints a SHA-256 and a SHA-384 digest; one is enough. During a rollover the parent
+should have the records of both keys.
 
-A parent that reads CDS or CDNSKEY records (RFC 7344) finds the same in the zone. If
-the zone above is one of this registry, it has them already.`,
+A parent that processes CDS or CDNSKEY records (RFC 7344) finds the same data in the
+zone. If the parent is a zone of this registry, it has the records already.`,
 		Example:           "  stele zone ds paradisec.example",
 		Args:              usage.OneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
@@ -167,26 +167,26 @@ func (p *program) zoneSignCommand() *cobra.Command {
 	var f signFlags
 	cmd := &cobra.Command{
 		Use:   "sign ZONE",
-		Short: "Sign a zone",
-		Long: `Sign has a zone signed (DNSSEC), which is named by its name or by the prefix of its
-namespace. It makes the zone's keys, if it has none, and prints them; then 'stele zone
-ds' prints what the domain above needs.
+		Short: "Sign a zone (DNSSEC)",
+		Long: `Sign turns on DNSSEC for a zone, which you name by its name or by the prefix of its
+namespace. It makes the keys of the zone, if it has none, and prints them. 'stele zone
+ds' then prints the records for the parent zone.
 
-With --mode online the server makes signatures when they are asked for, and nobody can
-list the names of the zone. Transfers go out unsigned, and the command warns if the zone has
-secondaries. With --mode transfer the zone has
-a chain of its names (NSEC3), and goes out to secondaries and into files with all its
-signatures; who takes the trouble can list its names.
+With --mode online the server signs answers on request, and clients can't enumerate the
+names of the zone. Zone transfers are unsigned, and the command warns if the zone has
+secondaries. With --mode transfer the zone has an NSEC3 chain, and transfers and files
+have all signatures; with some effort, clients can enumerate the names.
 
-One key signs everything, unless --split makes two: one for the keys, which the domain
-above points at, and one for the zone. --refresh makes all signatures of a zone in the
-mode transfer anew, which a server does by itself each week.
+One key signs everything, unless --split makes two: one for the keys, to which the
+parent's DS record points, and one for the zone. --refresh makes all signatures of a
+zone in the mode transfer again; a server does this every week.
 
-With --mode off a zone goes without signatures, in three steps: whoever has its DS records
-still would refuse it otherwise. The first takes them back; have them removed at the
-parent then. The second, with --ds-removed, says that they are: how long others may keep
-them counts from then. The third, with --ds-removed again, ends the signing, and is
-refused before that time. If the parent is a zone of this registry the second is not
+--mode off turns signing off, in three steps, because resolvers that still have the DS
+records would reject the unsigned zone. The first step asks the parent to remove them,
+with CDS and CDNSKEY records (RFC 8078); then have them removed at the parent. The
+second step, with --ds-removed, confirms that they are removed: their TTL counts from
+then. The third step, with --ds-removed again, ends the signing, and is refused before
+the TTL has passed. If the parent is a zone of this registry, the second step is not
 needed.`,
 		Example: `  stele zone sign paradisec.example --mode online
   stele zone sign paradisec.example --mode transfer --algorithm ed25519
@@ -239,11 +239,11 @@ needed.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.mode, "mode", "", "online (its names can't be listed), transfer (signatures go out to secondaries) or off")
-	flags.StringVar(&f.algorithm, "algorithm", "", "of its first keys: ecdsap256sha256 or ed25519 (default ecdsap256sha256)")
-	flags.BoolVar(&f.split, "split", false, "make two first keys: one signs the keys, one the zone")
-	flags.BoolVar(&f.refresh, "refresh", false, "make all signatures anew, of a zone in the mode transfer")
-	flags.BoolVar(&f.removed, "ds-removed", false, "the parent has no DS records of the zone any more")
+	flags.StringVar(&f.mode, "mode", "", "signing mode: online (names can't be enumerated), transfer (secondaries get signatures) or off")
+	flags.StringVar(&f.algorithm, "algorithm", "", "algorithm of the first keys: ecdsap256sha256 or ed25519 (default ecdsap256sha256)")
+	flags.BoolVar(&f.split, "split", false, "make two keys: one signs the keys, one the zone")
+	flags.BoolVar(&f.refresh, "refresh", false, "make all signatures again, for a zone in the mode transfer")
+	flags.BoolVar(&f.removed, "ds-removed", false, "confirm that the parent has no DS records of the zone any more")
 	f.ask.add(cmd)
 	flags.BoolVar(&f.force, "force", false, "end the signing at once, even if resolvers still have DS records of the zone")
 	usage.Choices(cmd, "mode", stele.SigningOnline, stele.SigningTransfer, signingOff)
@@ -267,29 +267,30 @@ func (p *program) zoneRollCommand() *cobra.Command {
 	var f rollFlags
 	cmd := &cobra.Command{
 		Use:   "roll ZONE [csk|ksk|zsk]",
-		Short: "Put a new key in the place of one of a zone's",
-		Long: `Roll puts a new key in the place of another one, in steps that all who validate can
-follow. The first makes the new key and publishes it beside the old one. With --next
-the new key becomes active, and the old one is retired; with --next again the old one
-is removed. Which key is rolled need not be said if the zone has one kind only.
+		Short: "Replace a key of a zone (key rollover)",
+		Long: `Roll replaces a key with a new one, in steps that validating resolvers can follow. The
+first step makes the new key and publishes it beside the old one. With --next the new
+key becomes active, and the old one is retired; with --next again the old one is
+removed. If the zone has one kind of key only, you need not say which.
 
-Each step waits until nobody can have in a cache what was before the last one: it is
-refused before that time, which 'stele zone keys' tells. For a csk or ksk the parent of
-the zone must have the new key's DS record before it becomes active ('stele zone ds'
-prints it); say that it has with --ds-published. It is not asked for where the parent
-is a zone of this registry. --parent-ttl is how long others keep the parent's DS
-records. What is said of the parent is checked: this program asks the parent's name
-servers, which it finds by the machine's own name servers, or by those of --dns.
+A step is refused until caches can't have the data from before the previous step any
+more; 'stele zone keys' prints that time. For a csk or ksk the parent zone must have the
+DS record of the new key ('stele zone ds' prints it) before the key becomes active;
+confirm this with --ds-published. If the parent is a zone of this registry, this is not
+needed. --parent-ttl is the TTL of the parent's DS records. The command checks what you
+confirm: it queries the parent's name servers, which it finds with the name servers of
+the system, or with those of --dns.
 
-With --algorithm all keys change to another algorithm. That takes two steps more: the
-new keys sign for a while before they are published, and the old ones go on signing for
-a while when they are published no more, for those who want signatures of every
-algorithm that there is a key of (RFC 6781, section 4.1.4). Before that the parent must
-have no DS records of the old keys any more: say so with --ds-removed when it is so, and
-again when the step can be done. How long others keep them counts from the first time.
+With --algorithm all keys change to another algorithm. This takes two more steps: the
+new keys sign for a while before they are published, and the old keys continue to sign
+for a while after they are removed from the zone, for resolvers that require signatures
+of every algorithm that has a key (RFC 6781, section 4.1.4). Before that the parent must
+have no DS records of the old keys any more: confirm this with --ds-removed when it is
+so, and again when the step can be done. The TTL of the records counts from the first
+confirmation.
 
---force does a step at once. Those who know the old keys may refuse the zone then, for
-as long as they keep them: it is for a key that has become known to others.`,
+--force does a step immediately. Resolvers that have the old keys in their caches may
+then reject the zone until these expire. Use it if a private key is compromised.`,
 		Example: `  stele zone roll paradisec.example
   stele zone roll paradisec.example --next --ds-published
   stele zone roll paradisec.example zsk --next
@@ -344,13 +345,13 @@ as long as they keep them: it is for a key that has become known to others.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.next, "next", false, "do the next step of the roll that is under way")
-	flags.BoolVar(&f.atParent, "ds-published", false, "the parent has the DS record of the new key")
-	flags.BoolVar(&f.removed, "ds-removed", false, "the parent has no DS records of the keys of the old algorithm any more")
-	flags.DurationVar(&f.parent, "parent-ttl", 24*time.Hour, "`time` for which others keep the parent's DS records")
+	flags.BoolVar(&f.next, "next", false, "do the next step of the current rollover")
+	flags.BoolVar(&f.atParent, "ds-published", false, "confirm that the parent has the DS record of the new key")
+	flags.BoolVar(&f.removed, "ds-removed", false, "confirm that the parent has no DS records of the old algorithm's keys any more")
+	flags.DurationVar(&f.parent, "parent-ttl", 24*time.Hour, "TTL of the parent's DS records, as a `duration`")
 	f.ask.add(cmd)
 	flags.BoolVar(&f.force, "force", false, "do the step at once, even if resolvers still have the old keys")
-	flags.StringVar(&f.algorithm, "algorithm", "", "change all keys to it: ecdsap256sha256 or ed25519")
+	flags.StringVar(&f.algorithm, "algorithm", "", "change all keys to this algorithm: ecdsap256sha256 or ed25519")
 	usage.Choices(cmd, "algorithm", "ecdsap256sha256", "ed25519")
 	return usage.NeverFiles(cmd)
 }
@@ -363,8 +364,8 @@ type parentFlags struct {
 
 func (f *parentFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.dns, "dns", nil, "`address` of a name server that answers about the whole DNS; if it has a port, the parent's servers are asked at that port (default: the system's)")
-	flags.BoolVar(&f.unchecked, "unchecked", false, "believe what is said of the parent, and do not ask its name servers")
+	flags.StringArrayVar(&f.dns, "dns", nil, "`address` of a recursive name server; if it has a port, the command queries the parent's servers at that port, too (default: the system's)")
+	flags.BoolVar(&f.unchecked, "unchecked", false, "do not query the parent's name servers to check what you confirm")
 	_ = cmd.RegisterFlagCompletionFunc("dns", cobra.NoFileCompletions)
 }
 

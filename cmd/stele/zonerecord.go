@@ -18,15 +18,15 @@ import (
 func (p *program) zoneRecordCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "record",
-		Short: "Records of the owner's own in a zone",
-		Long: `A zone has the records that Stele makes of the registry. Beside them it has records of
-its owner's own: for mail, certificates, web servers and the like. They are of the types
-A, AAAA, CAA, CNAME, MX, SRV and TXT, at the zone's name or below it, 500 at most. They are
-served, signed, transferred and exported with the zone, and each change is in the history
-of the namespace.
+		Short: "Manage the owner's own records in a zone",
+		Long: `A zone has the records that Stele makes from the registry. In addition its owner can add
+records: for mail, certificates, web servers and so on. They have the types A, AAAA,
+CAA, CNAME, MX, SRV or TXT, are at the zone's name or below it, and are at most 500.
+Stele serves, signs, transfers and exports them with the zone, and the history of the
+namespace has each change.
 
-A name that is registered comes first: where an identifier is published, TXT and CNAME
-records of the owner are not served, and 'stele zone check' tells of them.`,
+Registered names take precedence: where an identifier is published, Stele does not serve
+TXT and CNAME records of the owner, and 'stele zone check' reports them.`,
 		Example: `  stele zone record add paradisec.example @ 3600 MX '10 mx.example.org.'
   stele zone record add paradisec.example @ 3600 TXT 'v=spf1 mx -all'
   stele zone record add paradisec.example www 300 A 192.0.2.80
@@ -39,15 +39,16 @@ func (p *program) zoneRecordAddCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "add ZONE NAME TTL TYPE DATA",
 		Short: "Add a record to a zone",
-		Long: `Add adds a record to a zone, which is named by its name or by the prefix of its
-namespace. NAME is in the zone: @ is the zone's own name, www is www below it, and a name
-with a dot at the end is complete. TTL is in seconds, and holds for all records of that
-name and type. DATA is as in a master file; domain names in it end in a dot. A TXT record
-whose data has no quotation marks is one string. Adding what is there sets its TTL.
+		Long: `Add adds a record to a zone, which you name by its name or by the prefix of its
+namespace. NAME is relative to the zone: @ is the zone's own name, www is www below it,
+and a name that ends in a dot is absolute. TTL is in seconds, and applies to all records
+of that name and type. DATA is as in a master file; domain names in it end in a dot. A
+TXT record whose data has no quotation marks is one string. Adding an existing record
+sets its TTL.
 
-A record is refused where it can't stand: a CNAME record beside others or at the zone's
-name, any record at the owner name of an identifier or in a zone inside this one, and
-records that the settings of the zone make.`,
+Add refuses a record that is not allowed at its name: a CNAME record beside others or at
+the zone's name, any record at the owner name of an identifier or in a zone inside this
+one, and records that the settings of the zone make.`,
 		Example: `  stele zone record add paradisec.example @ 3600 MX '10 mx.example.org.'
   stele zone record add paradisec.example @ 3600 CAA '0 issue "ca.example.net"'
   stele zone record add paradisec.example www 300 CNAME web.example.org.`,
@@ -79,9 +80,9 @@ records that the settings of the zone make.`,
 func (p *program) zoneRecordRmCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "rm ZONE NAME TYPE [DATA]",
-		Short: "Take a record out of a zone",
-		Long: `Rm takes records of the owner's own out of a zone: that with the data, or without data all
-of the name and type. They stay in the history of the namespace.`,
+		Short: "Remove records from a zone",
+		Long: `Rm removes records of the owner from a zone: the one with DATA, or without DATA all of
+the name and type. They stay in the history of the namespace.`,
 		Example: "  stele zone record rm paradisec.example www A\n  stele zone record rm paradisec.example @ MX '10 mx.example.org.'",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 3 {
@@ -119,9 +120,10 @@ func (p *program) setRecords(cmd *cobra.Command, zone string, change func(contex
 
 func (p *program) zoneRecordLsCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
-		Use:               "ls ZONE",
-		Short:             "List the owner's records in a zone",
-		Long:              "Ls lists the records of the owner's own in a zone, as a master file has them. What Stele makes is shown by 'stele zone show'.",
+		Use:   "ls ZONE",
+		Short: "List the owner's records in a zone",
+		Long: `Ls lists the records of the owner in a zone, in master file format. 'stele zone show'
+shows the records that Stele makes.`,
 		Example:           "  stele zone record ls paradisec.example\n  stele zone record ls urn:paradisec --json",
 		Args:              usage.OneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,

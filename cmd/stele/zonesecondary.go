@@ -20,13 +20,13 @@ import (
 func (p *program) zoneSecondaryCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "secondary",
-		Short: "Secondaries: name servers that have copies of zones",
-		Long: `A secondary is a name server that has a copy of a zone and answers from it. It takes
-the whole zone once (AXFR), and after that what has changed (IXFR). The server tells
-those that it knows of when something has (NOTIFY).
+		Short: "Manage secondaries: name servers with copies of zones",
+		Long: `A secondary is a name server that has a copy of a zone and answers from it. It transfers
+the whole zone once (AXFR), and after that the changes (IXFR). The server notifies its
+secondaries of changes (NOTIFY).
 
-Nobody may take a zone but who is named here, by an address or network, by a key that
-they show ('stele zone tsig'), or by both.`,
+Only the secondaries that are named here may transfer a zone. They are named by an
+address or network, by a TSIG key ('stele zone tsig'), or by both.`,
 		Example: `  stele zone secondary add paradisec.example --key secondary1.example.org --notify 192.0.2.53
   stele zone secondary add paradisec.example --network 2001:db8::/48
   stele zone secondary ls paradisec.example
@@ -42,8 +42,8 @@ type secondaryFlags struct {
 
 func (f *secondaryFlags) add(p *program, cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.network, "network", "", "`address` or network that it comes from, such as 192.0.2.53 or 2001:db8::/48")
-	flags.StringVar(&f.key, "key", "", "`name` of the TSIG key that it shows")
+	flags.StringVar(&f.network, "network", "", "`address` or network of the secondary, such as 192.0.2.53 or 2001:db8::/48")
+	flags.StringVar(&f.key, "key", "", "`name` of the TSIG key of the secondary")
 	_ = cmd.RegisterFlagCompletionFunc("key", p.completeTSIG)
 	_ = cmd.RegisterFlagCompletionFunc("network", cobra.NoFileCompletions)
 }
@@ -77,12 +77,12 @@ func (p *program) zoneSecondaryAddCommand() *cobra.Command {
 	var f secondaryFlags
 	cmd := &cobra.Command{
 		Use:   "add ZONE",
-		Short: "Let a name server have a zone",
-		Long: `Add lets a name server, or a network of them, have a zone, which is named by its name or
-by the prefix of its namespace. With a network and a key it must come from the one and
-show the other. The addresses of --notify are told of changes, with the key's
-signature if there is a key. If there is such a secondary already, its addresses are
-set anew.`,
+		Short: "Allow a name server to transfer a zone",
+		Long: `Add allows a name server, or a network of them, to transfer a zone, which you name by
+its name or by the prefix of its namespace. With a network and a key the secondary must
+come from the network and use the key. The server notifies the addresses of --notify of
+changes, signed with the key if there is one. If the secondary exists, add replaces its
+addresses.`,
 		Example: `  stele zone secondary add paradisec.example --key secondary1.example.org --notify 192.0.2.53
   stele zone secondary add paradisec.example --network 192.0.2.0/24 --key secondary1.example.org --notify 192.0.2.53 --notify 192.0.2.54:5353`,
 		Args:              usage.OneArgument("the zone"),
@@ -102,7 +102,7 @@ set anew.`,
 		},
 	}
 	f.add(p, cmd)
-	cmd.Flags().StringArrayVar(&f.notify, "notify", nil, "`address`, perhaps with a port, that is told of changes; may be repeated")
+	cmd.Flags().StringArrayVar(&f.notify, "notify", nil, "`address`, optionally with a port, to notify of changes; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("notify", cobra.NoFileCompletions)
 	return usage.NeverFiles(cmd)
 }
@@ -116,9 +116,9 @@ func (p *program) zoneSecondaryRmCommand() *cobra.Command {
 	var f secondaryFlags
 	cmd := &cobra.Command{
 		Use:   "rm ZONE",
-		Short: "No longer let a name server have a zone",
-		Long: `Rm takes a secondary away, which is named by its network and its key as it was added.
-The copy that it has it keeps, and answers from it for up to two weeks.`,
+		Short: "Stop allowing a name server to transfer a zone",
+		Long: `Rm removes a secondary, which you name by its network and its key as it was added. The
+secondary keeps its copy of the zone, and answers from it for up to two weeks.`,
 		Example:           "  stele zone secondary rm paradisec.example --key secondary1.example.org",
 		Args:              usage.OneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
@@ -164,9 +164,10 @@ func (p *program) warnOfCopies(ns *stele.Namespace) {
 
 func (p *program) zoneSecondaryLsCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
-		Use:               "ls ZONE",
-		Short:             "List the secondaries of a zone",
-		Long:              "Ls lists who may have a zone: the network that they come from, the key that they show, and the addresses that are told of changes; - stands for none.",
+		Use:   "ls ZONE",
+		Short: "List the secondaries of a zone",
+		Long: `Ls lists the secondaries that may transfer a zone: the network, the TSIG key, and the
+addresses that are notified of changes; - means none.`,
 		Example:           "  stele zone secondary ls paradisec.example\n  stele zone secondary ls urn:paradisec --json",
 		Args:              usage.OneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,

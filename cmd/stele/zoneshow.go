@@ -19,12 +19,12 @@ import (
 func (p *program) zoneShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [ZONE | ID]",
-		Short: "Show what stands where",
-		Long: `Show prints the records of a zone that do not belong to single names: servers,
-rules, keys. Of an identifier it prints its owner name and the records there, or why
-it has none. Without an argument it shows all zones.
+		Short: "Show the records of a zone or of an identifier",
+		Long: `Show prints the records of a zone that do not belong to single names: servers, rules,
+keys. For an identifier it prints the owner name and the records there, or why it has
+none. Without an argument it prints all zones.
 
-It exits with 3 if there is no such zone, or nothing is published of the name.`,
+It exits with 3 if the zone does not exist, or if the identifier is not published.`,
 		Example:           "  stele zone show paradisec.example\n  stele zone show urn:paradisec:AB1:001:A",
 		Args:              usage.AtMostOne("the zone or identifier"),
 		ValidArgsFunction: p.completeZones,

@@ -17,10 +17,10 @@ import (
 func (p *program) zoneTSIGCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "tsig",
-		Short: "Keys that name servers show each other (TSIG)",
-		Long: `Name servers sign what they tell each other with a secret that both have (TSIG, RFC
-8945). A key has a name, which both must spell alike. 'stele zone secondary add' says
-which secondaries must show which key.`,
+		Short: "Manage TSIG keys for zone transfers",
+		Long: `Name servers sign their messages to each other with a shared secret (TSIG, RFC 8945). A
+key has a name, which must be the same on both servers. 'stele zone secondary add' says
+which secondaries must use which key.`,
 		Example: `  stele zone tsig add secondary1.example.org
   stele zone tsig ls
   stele zone tsig retire secondary1.example.org`,
@@ -37,11 +37,11 @@ func (p *program) zoneTSIGAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Make a key, and print it once",
-		Long: `Add makes a key and prints it, as the secondary's configuration has it: for BIND, for
-Knot and for NSD. It can't be had again: who loses it makes another.
+		Long: `Add makes a key and prints it, in the configuration syntax of BIND, of Knot and of NSD.
+The key can't be shown again: if it is lost, make another.
 
-The name is that of a domain, and is never given to another key; one such as
-secondary1.paradisec.example, or with a year in it, leaves room for the next.`,
+The name is a domain name, and is never given to another key. A name such as
+secondary1.paradisec.example, or one with a year in it, leaves room for the next key.`,
 		Example: `  stele zone tsig add secondary1.example.org
   stele zone tsig add secondary1.example.org --algorithm hmac-sha512 --json`,
 		Args: usage.OneArgument("the name of the key"),
@@ -55,7 +55,7 @@ secondary1.paradisec.example, or with a year in it, leaves room for the next.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&algorithm, "algorithm", zonekey.TSIGSHA256, "hmac-sha256, hmac-sha384 or hmac-sha512")
+	cmd.Flags().StringVar(&algorithm, "algorithm", zonekey.TSIGSHA256, "algorithm: hmac-sha256, hmac-sha384 or hmac-sha512")
 	usage.Choices(cmd, "algorithm", zonekey.TSIGAlgorithms()...)
 	return usage.NeverFiles(cmd)
 }
@@ -95,9 +95,10 @@ func (p *program) printSecret(k *zonekey.TSIGKey) error {
 
 func (p *program) zoneTSIGLsCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
-		Use:     "ls",
-		Short:   "List keys",
-		Long:    "Ls lists all keys in order: their names, algorithms, and since when they are or are no longer in use. Secrets are not shown.",
+		Use:   "ls",
+		Short: "List TSIG keys",
+		Long: `Ls lists all keys, in order: the name, the algorithm, and the time since which the key
+is in use or retired. It does not show secrets.`,
 		Example: "  stele zone tsig ls\n  stele zone tsig ls --json",
 		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -132,9 +133,9 @@ func (p *program) printTSIG(k *zonekey.TSIGKey) error {
 func (p *program) zoneTSIGRetireCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retire NAME",
-		Short: "Make a key good for nothing",
-		Long: `Retire makes a key good for nothing and erases its secret. Secondaries that show it get
-nothing any more: give them another one first, with 'stele zone secondary add'.`,
+		Short: "Retire a key, and erase its secret",
+		Long: `Retire makes a key invalid and erases its secret. Secondaries that use it can't transfer
+zones any more: first give them another key, with 'stele zone secondary add'.`,
 		Example: "  stele zone tsig retire secondary1.example.org",
 		Args:    usage.OneArgument("the name of the key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
