@@ -22,17 +22,17 @@ func (p *program) auditCommand() *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Read the audit trail: who did what, when, and with which outcome",
-		Long: `Audit prints the entries of the audit trail, the oldest first: every write, every change
-of users, tokens, roles, keys and zones, backups, restores, and refusals. An administrator
-sees all of it; the owner of a namespace sees what concerns that namespace.
+		Short: "Print the audit trail: who did what, when, and with which outcome",
+		Long: `Audit prints the entries of the audit trail, oldest first: every write, every change of
+users, tokens, roles, keys and zones, backups, restores, and refusals. An administrator
+sees all entries; the owner of a namespace sees those that concern that namespace.
 
-A line has the number of the entry, the time, the user, the outcome (done, refused or
-failed), the operation, and what it was done to. For a command on a folder or a database
-the user is that of the operating system, written USER@system.
+Each line has the number of the entry, the time, the user, the outcome (done, refused or
+failed), the operation, and its object. For a command on a folder or a database the user
+is that of the operating system, written USER@system.
 
---since and --until take a date, a time, or how long ago: 90m, 12h, 7d. With --follow the
-command goes on with entries as they come, until it is interrupted.`,
+--since and --until take a date, a time, or an age: 90m, 12h, 7d. With --follow the
+command waits for new entries and prints them, until it is interrupted.`,
 		Example: `  stele audit --since 7d
   stele audit --by ann --outcome refused
   stele audit --operation 'create token' --json
@@ -62,12 +62,12 @@ command goes on with entries as they come, until it is interrupted.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.since, "since", "", "only entries from this `time` on")
-	flags.StringVar(&f.until, "until", "", "only entries of before this `time`")
+	flags.StringVar(&f.until, "until", "", "only entries before this `time`")
 	flags.StringVar(&f.by, "by", "", "only entries of this `user`")
 	flags.StringVar(&f.operation, "operation", "", "only entries of this `operation`, such as 'create token'")
 	flags.StringVar(&f.namespace, "namespace", "", "only entries in the namespace with this `prefix`")
 	flags.StringVar(&f.outcome, "outcome", "", "only entries with this `outcome`: done, refused or failed")
-	flags.BoolVar(&f.follow, "follow", false, "go on with entries as they come")
+	flags.BoolVar(&f.follow, "follow", false, "wait for new entries and print them")
 	_ = cmd.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions([]string{"done", "refused", "failed"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("namespace", p.completeNamespaces)
 	_ = cmd.RegisterFlagCompletionFunc("by", p.completeUsers)

@@ -22,16 +22,17 @@ import (
 func (p *program) keyCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "key",
-		Short: "Keys by which a namespace signs what its names stand for",
-		Long: `Whoever has a key of a namespace signs what its names stand for (see 'stele sign'), and
-whoever gets it can check that it is what was signed ('stele get --verify').
+		Short: "Manage the keys with which a namespace signs",
+		Long: `The holder of a key of a namespace signs what its names stand for (see 'stele sign').
+Readers then check that they have what was signed ('stele get --verify').
 
-The private key is in a file that you keep; the registry never sees it. The public key
-is in the registry, is published in the namespace's zone (TXT records at _n2s) and over
-HTTP (/.well-known/stele/jwks/), and signs for the namespace and for all below it.
+The private key is in a file that you keep; the registry never sees it. The registry has
+the public key, and publishes it in the namespace's zone (TXT records at _n2s) and over
+HTTP (/.well-known/stele/jwks/). A key signs for its namespace and for all below it.
 
-No key is ever removed. One that is retired signs no more, and what it signed stays
-good. One that is revoked, since somebody else may have it, proves nothing any more.`,
+Keys are never removed. A retired key can't sign any more, and its earlier signatures
+stay valid. A key is revoked when another party may have it: all its signatures are
+invalid.`,
 		Example: `  stele key new urn:paradisec -o paradisec.key
   stele key list urn:paradisec
   stele key retire urn:paradisec kPrK_qmx
@@ -46,8 +47,8 @@ type keyFlags struct {
 }
 
 func (f *keyFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.note, "note", "", "what people should know of it, such as who has it")
-	cmd.Flags().StringVar(&f.expires, "expires", "", "when it signs no more: a `date`, or a time")
+	cmd.Flags().StringVar(&f.note, "note", "", "note for people, such as who has the key")
+	cmd.Flags().StringVar(&f.expires, "expires", "", "`date` or time at which the key stops signing")
 }
 
 // describe fills in what the flags say.
@@ -69,13 +70,13 @@ func (p *program) keyAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add PREFIX FILE",
 		Short: "Add a public key that was made elsewhere",
-		Long: `Add adds the public key in FILE, in PEM, to a namespace, and prints its name. It is
-Ed25519, ECDSA on P-256, or RSA with 2048 to 4096 bits. The private key stays where it
-is; give its public part, which OpenSSL makes with
+		Long: `Add adds the public key in FILE (PEM) to a namespace, and prints the name of the key.
+The key is Ed25519, ECDSA on P-256, or RSA with 2048 to 4096 bits. The private key stays
+where it is. OpenSSL extracts the public key:
 
   openssl pkey -in private.pem -pubout -out public.pem
 
-With - for FILE the key is read from standard input. 'stele key new' makes both.`,
+With - for FILE add reads standard input. 'stele key new' makes both keys.`,
 		Example: `  stele key add urn:paradisec public.pem --note 'in the safe'
   openssl pkey -in private.pem -pubout | stele key add urn:paradisec -`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -168,14 +169,15 @@ func (p *program) keyListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list [PREFIX]",
 		Aliases: []string{"ls"},
-		Short:   "List the keys of a namespace, or of all",
-		Long: `List prints the keys of a namespace, or of all that you may see: the key's name, which
-is its thumbprint (RFC 7638), its algorithm, and its state since when.
+		Short:   "List the keys of a namespace, or of all namespaces",
+		Long: `List prints the keys of a namespace, or of all namespaces that you may see: the name of
+the key, which is its thumbprint (RFC 7638), its algorithm, its state, and the time
+since which it is in that state.
 
 	signs     it may sign
-	waiting   it may sign only later
-	retired   it signs no more; what it signed before stays good
-	revoked   nothing that it signed is good`,
+	waiting   it may sign later, and not yet
+	retired   it may not sign any more; its earlier signatures stay valid
+	revoked   all its signatures are invalid`,
 		Example: "  stele key list urn:paradisec\n  stele key list --json",
 		Args:    usage.AtMostOne("the prefix of a namespace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -225,13 +227,13 @@ func (p *program) keyNewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new PREFIX -o FILE",
 		Short: "Make a key for a namespace",
-		Long: `New makes a key. It writes the private key to FILE, which must not be there yet and
-which only you may read, and adds the public key to the namespace. It prints the key's
-name.
+		Long: `New makes a key. It writes the private key to FILE, which must not exist yet and which
+only you may read, and adds the public key to the namespace. It prints the name of the
+key.
 
-Keep FILE, and keep a copy where a fire does not reach both: nobody has it but you. It
-is in PEM (PKCS #8), as OpenSSL has it too. Ed25519 is the best choice; ECDSA (P-256)
-and RSA (3072 bits) are for readers that know no other.`,
+Keep FILE, and keep a copy in another building: the registry does not have the private
+key. FILE is in PEM (PKCS #8), which OpenSSL reads. Prefer Ed25519; ECDSA (P-256) and
+RSA (3072 bits) are for readers that don't support it.`,
 		Example: `  stele key new urn:paradisec -o paradisec.key
   stele key new ark:12345 --algorithm ecdsa --expires 2030-12-31 -o ark.key`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -262,8 +264,8 @@ and RSA (3072 bits) are for readers that know no other.`,
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&algorithm, "algorithm", "ed25519", "ed25519, ecdsa or rsa")
-	flags.StringVarP(&file, "output", "o", "", "where the private key goes: a new `file`")
+	flags.StringVar(&algorithm, "algorithm", "ed25519", "algorithm of the key: ed25519, ecdsa or rsa")
+	flags.StringVarP(&file, "output", "o", "", "new `file` for the private key")
 	usage.Choices(cmd, "algorithm", "ed25519", "ecdsa", "rsa")
 	// It fails only for a flag that the command does not have.
 	_ = cmd.MarkFlagFilename("output")
@@ -274,12 +276,13 @@ func (p *program) keyRetireCommand() *cobra.Command {
 	var at string
 	cmd := &cobra.Command{
 		Use:   "retire PREFIX KEY",
-		Short: "Let a key sign no more",
-		Long: `Retire ends the use of a key, now or at a later time. What it signed before stays good.
-A key that is retired does not come back: what it signed meanwhile would be believed.
+		Short: "Retire a key: it may not sign any more",
+		Long: `Retire ends the use of a key, now or at a later time. Signatures that it made before
+stay valid. A retired key can't be reactivated: signatures that it made in between would
+become valid.
 
-KEY is its name, or the beginning of it if no other key begins so. If a name begins with
-a hyphen, write -- before the prefix.`,
+KEY is the name of the key, or a beginning of it that only one key has. If a name begins
+with a hyphen, write -- before the prefix.`,
 		Example: `  stele key retire urn:paradisec kPrK_qmx
   stele key retire urn:paradisec kPrK_qmx --at 2027-01-31`,
 		Args:              keyArguments,
@@ -305,20 +308,20 @@ a hyphen, write -- before the prefix.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "", "when: a `date`, or a time (default now)")
+	cmd.Flags().StringVar(&at, "at", "", "`date` or time of the retirement (default now)")
 	return usage.NeverFiles(cmd)
 }
 
 func (p *program) keyRevokeCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "revoke PREFIX KEY",
-		Short: "Say that a key proves nothing any more",
-		Long: `Revoke says that somebody else may have a key: from now on nothing that it ever signed
-is believed, since they could date a signature back. It can't be undone. What should
-stay provable is signed again, with another key.
+		Short: "Revoke a key: all its signatures become invalid",
+		Long: `Revoke declares that another party may have a key. From then on all signatures of the
+key are invalid, including earlier ones, because an attacker could backdate a signature.
+It can't be undone. Sign again, with another key, what should stay verifiable.
 
-KEY is its name, or the beginning of it if no other key begins so. If a name begins with
-a hyphen, write -- before the prefix.`,
+KEY is the name of the key, or a beginning of it that only one key has. If a name begins
+with a hyphen, write -- before the prefix.`,
 		Example:           "  stele key revoke urn:paradisec kPrK_qmx",
 		Args:              keyArguments,
 		ValidArgsFunction: p.completeKeys(2, cobra.ShellCompDirectiveNoFileComp),

@@ -23,14 +23,14 @@ import (
 func (p *program) nsCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "ns",
-		Short: "Namespaces: who may write where, and how names are made",
-		Long: `A namespace is what one authority controls: all names that begin with a prefix,
-and with no longer one that is a namespace too. It has an owner, perhaps a way to
-make new names, and rules and defaults for its records.
+		Short: "Manage namespaces: who may write, and how names are made",
+		Long: `A namespace is what one authority controls: all names that begin with its prefix, except
+those that belong to a namespace with a longer prefix. It has an owner, rules and
+defaults for its records, and optionally a minter for new names.
 
-A prefix is written as its names begin: ark:12345/x5, 102.100.272/, urn:example,
-sid.inpe.br/mtc-m18. A scheme with a colon, such as ark:, is the root of all names
-of that scheme; every scheme has it.`,
+Write a prefix as its names begin: ark:12345/x5, 102.100.272/, urn:example,
+sid.inpe.br/mtc-m18. A scheme with a colon, such as ark:, is the root of all names of
+that scheme; every scheme has one.`,
 		Example: `  stele ns add ark:12345/x5 --title 'Reports' --minter noid --template .reedeedk --check
   stele ns set ark:12345/x5 --host-allowed .example.org --protocol https
   stele ns grant ark:12345/x5 user:ann editor
@@ -47,9 +47,8 @@ func (p *program) nsAddCommand() *cobra.Command {
 		Short: "Make a namespace",
 		Long: `Add makes a namespace, and prints its prefix in canonical form.
 
-The prefix belongs to this namespace alone. So do the prefixes of the names that its
-minter makes: with --host and --ip, both that of the repository names and that of the
-IBIps.`,
+A prefix belongs to one namespace only. This includes the prefixes of names that its
+minter makes: with --host and --ip, those of the repository names and of the IBIps.`,
 		Example: `  stele ns add ark:12345/x5 --owner ana --title 'Reports' --minter noid --template .reedeedk --check
   stele ns add sid.inpe.br/mtc-m18 --minter ibi --host mtc-m18.sid.inpe.br --ip 150.163.34.243
   stele ns add 102.100.272/ --minter pilin --level permanent --statement 'Kept by the library.'
@@ -80,12 +79,11 @@ func (p *program) nsSetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set PREFIX",
 		Short: "Change a namespace",
-		Long: `Set changes what the flags say and leaves the rest. A flag with nothing, such as
---owner '' or --host-allowed '', removes what was set. Another --minter forgets the
-settings of the one before; --minter '' makes no new names any more.
+		Long: `Set changes the settings that flags name, and leaves the others. An empty value, such as
+--owner '' or --host-allowed '', removes the setting. A different --minter discards the
+settings of the previous minter; with --minter '' the namespace makes no more names.
 
-Names that are registered stay as they are, even where the new rules would refuse
-them.`,
+Registered names stay as they are, even if the new rules would refuse them.`,
 		Example: `  stele ns set ark:12345/x5 --owner ana --quota 10000
   stele ns set sid.inpe.br/mtc-m18 --granularity 1ms
   stele ns set ark: --level permanent`,
@@ -107,7 +105,7 @@ them.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().Uint64Var(&ifVersion, "if-version", 0, "write only if this is the namespace's version")
+	cmd.Flags().Uint64Var(&ifVersion, "if-version", 0, "write only if the namespace has this version")
 	return usage.NeverFiles(cmd)
 }
 
@@ -115,7 +113,7 @@ func (p *program) nsShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show PREFIX",
 		Short:   "Show a namespace",
-		Long:    "Show prints all that is set for a namespace. It exits with 3 if there is none.",
+		Long:    "Show prints the settings of a namespace. It exits with 3 if the namespace does not exist.",
 		Example: "  stele ns show ark:12345/x5\n  stele ns show ark:",
 		Args:    usage.OneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -143,8 +141,8 @@ func (p *program) nsLsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [SCHEME]",
 		Short: "List namespaces",
-		Long: `Ls lists the prefixes of all namespaces, or of those of a scheme, by scheme and in
-order. The root of a scheme is listed if somebody has changed it.`,
+		Long: `Ls lists the prefixes of all namespaces, or of those of a scheme, ordered by scheme and
+prefix. It lists the root of a scheme if the root was changed.`,
 		Example: "  stele ns ls\n  stele ns ls --json ark",
 		Args:    usage.AtMostOne("the scheme"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -201,12 +199,12 @@ func (p *program) printPrefix(w io.Writer, ns *stele.Namespace) error {
 func (p *program) nsHistoryCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "history PREFIX",
-		Short: "Show how a namespace came to be what it is",
-		Long: `History prints a line for each version of a namespace, the newest first: its number,
-when and by whom it was made, its owner and its title. With --json it prints the
-versions themselves, each whole.
+		Short: "List the versions of a namespace",
+		Long: `History prints a line for each version of a namespace, newest first: its number, its
+date, its author, the owner and the title. With --json it prints the whole versions.
 
-A registry that an earlier program made has the versions since it was upgraded.`,
+In a registry that an earlier version of the program made, the history begins at the
+upgrade.`,
 		Example: `  stele ns history ark:12345/x5
   stele ns history --json ark:12345/x5 | jq -r .owner`,
 		Args: usage.OneArgument("the prefix"),
@@ -235,14 +233,14 @@ A registry that an earlier program made has the versions since it was upgraded.`
 func (p *program) nsSkipCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "skip PREFIX N",
-		Short: "Set the counter of a template ahead",
-		Long: `Skip sets the counter of the namespace's template to N, so that N names count as
-given and the next one is that behind them; with +N, so many ahead of where it is.
-It never goes back.
+		Short: "Advance the counter of a template",
+		Long: `Skip sets the counter of the namespace's template to N: N names count as issued, and the
+next name is the one after them. With +N it advances the counter by N. The counter never
+goes back.
 
 A template whose counter came from a backup, or from another registry, makes no names
-until this is done: names may have been given since. Take N so large that the counter
-is ahead of all of them. What is skipped is never made.`,
+until you advance it, because names may have been issued since. Choose N so large that
+the counter is after all of them. Skipped names are never made.`,
 		Example: `  stele ns skip ark:12345/x5 +10000
   stele ns skip ark:12345/x5 250000`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -279,17 +277,17 @@ func (p *program) skip(ctx context.Context, l *Registry, key stele.NamespaceKey,
 func (p *program) nsCheckCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "check PREFIX",
-		Short: "List the records that the rules of a namespace would refuse",
-		Long: `Check lists the records with a name in the namespace that its rules would refuse
-today: a target, handle value or alias that leads to a host or by a protocol that is
-not allowed, and a name without the check character that the namespace asks for.
+		Short: "List the records that the rules of a namespace refuse",
+		Long: `Check lists the records with a name in the namespace that its present rules refuse: a
+target, handle value or alias with a host or protocol that is not allowed, or a name
+without the required check character.
 
-Rules are applied when a record is written. A record that was written before a rule
-keeps working until it is changed: correct it with 'stele update', withdraw it, or
-allow the host with 'stele ns set'.
+The registry applies rules when a record is written. A record that was written before a
+rule works until it is changed: correct it with 'stele update', withdraw it, or allow
+the host with 'stele ns set'.
 
-All records are read, because a record of another namespace can have an alias in this
-one. Check exits with 1 if it found a record.`,
+Check reads all records, because a record of another namespace can have an alias in this
+one. It exits with 1 if it finds a record.`,
 		Example: `  stele ns check ark:12345/x5
   stele ns check --json ark:12345/x5`,
 		Args: usage.OneArgument("the prefix"),
@@ -372,10 +370,10 @@ func (f *minterFlags) addIBI(cmd *cobra.Command) {
 	f.owner = cmd
 	flags := cmd.Flags()
 	flags.StringVar(&f.given.Host, "host", "", "fully qualified host `name` of the server, for repository names")
-	flags.Uint16Var(&f.given.Port, "port", minting.DefaultHostPort, "port that goes with --host")
+	flags.Uint16Var(&f.given.Port, "port", minting.DefaultHostPort, "port for --host")
 	flags.StringVar(&f.given.IP, "ip", "", "IP `address` of the server, for IBIps")
-	flags.Uint16Var(&f.given.IPPort, "ip-port", minting.DefaultIPPort, "port that goes with --ip")
-	flags.BoolVar(&f.given.AllowPrivate, "allow-private", false, "allow an address that others have too: names from it are unique in your network only")
+	flags.Uint16Var(&f.given.IPPort, "ip-port", minting.DefaultIPPort, "port for --ip")
+	flags.BoolVar(&f.given.AllowPrivate, "allow-private", false, "allow a private address: names from it are unique in your network only")
 	flags.StringVar(&f.given.Granularity, "granularity", "", "distance between two dates: 1m, 1s, 100ms and so on down to 1as (default 1s)")
 	usage.Choices(cmd, "granularity", "1m", "1s", "100ms", "10ms", "1ms", "1us", "1ns")
 }
@@ -385,7 +383,7 @@ func (f *minterFlags) addNOID(cmd *cobra.Command) {
 	f.owner = cmd
 	flags := cmd.Flags()
 	flags.StringVar(&f.given.Template, "template", "", "NOID `template`: .reedeedk makes names in quasi-random order that end in a check character, .zd counts")
-	flags.Uint64Var(&f.given.Seed, "seed", 0, "`number` that decides in which order the names of a template come that begins with r (default: a random one, so that they can't be foretold)")
+	flags.Uint64Var(&f.given.Seed, "seed", 0, "`number` that decides the order of names for a template that begins with r (default: random, so that names can't be predicted)")
 }
 
 // apply changes a minter as the flags say.
@@ -402,20 +400,20 @@ type namespaceFlags struct {
 func (f *namespaceFlags) add(cmd *cobra.Command) {
 	f.cmd = cmd
 	flags := cmd.Flags()
-	flags.StringVar(&f.given.Owner, "owner", "", "`who` may write in it, beside administrators")
-	flags.StringVar(&f.given.Title, "title", "", "what it is, for people")
-	flags.StringVar((*string)(&f.minter.given.Kind), "minter", "", "how new names are made: ibi, noid, pilin or uuid (default: not at all)")
+	flags.StringVar(&f.given.Owner, "owner", "", "`user` who may write in it, in addition to administrators")
+	flags.StringVar(&f.given.Title, "title", "", "title, for people")
+	flags.StringVar((*string)(&f.minter.given.Kind), "minter", "", "minter of new names: ibi, noid, pilin or uuid (default: none)")
 	f.minter.addIBI(cmd)
 	f.minter.addNOID(cmd)
-	flags.Uint32Var(&f.given.TTL, "ttl", 0, "for how many `seconds` others may keep an answer, where the target does not say")
-	flags.IntVar(&f.given.Status, "status", 0, "HTTP status of redirects, where the target does not say")
+	flags.Uint32Var(&f.given.TTL, "ttl", 0, "`seconds` for which clients may cache an answer, if the target has no TTL")
+	flags.IntVar(&f.given.Status, "status", 0, "HTTP status of redirects, if the target has none")
 	f.persistenceFlags.add(cmd)
-	flags.StringArrayVar(&f.given.Hosts, "host-allowed", nil, "`host` to which targets may point, or .example.org for all below it; may be repeated (default: any)")
+	flags.StringArrayVar(&f.given.Hosts, "host-allowed", nil, "`host` that targets may have, or .example.org for all hosts below it; may be repeated (default: any)")
 	flags.StringArrayVar(&f.given.Protocols, "protocol", nil, "protocol of targets' URLs; may be repeated (default: http, https and ftp)")
-	flags.StringVar(&f.given.Delegate, "delegate", "", "`URL` of another resolver that answers instead, with {id} or {rest} where the name belongs")
-	flags.BoolVar(&f.given.Checked, "check", false, "names end in a NOID check character: mistyped ones are refused")
-	flags.BoolVar(&f.given.Passthrough, "passthrough", false, "append what follows a registered name to the URLs of its targets, as if all of them were partial: in ARKs and PURLs x12 leads to the target of x1, with a 2 behind it")
-	flags.Uint64Var(&f.given.Quota, "quota", 0, "how many names there may be, aliases included (0: no limit)")
+	flags.StringVar(&f.given.Delegate, "delegate", "", "`URL` of another resolver to redirect to, with {id} or {rest} in the place of the name")
+	flags.BoolVar(&f.given.Checked, "check", false, "names end in a NOID check character; the registry refuses mistyped ones")
+	flags.BoolVar(&f.given.Passthrough, "passthrough", false, "append what follows a registered name to the URLs of its targets, as if all targets were partial: in ARKs and PURLs x12 leads to the target of x1, with 2 appended")
+	flags.Uint64Var(&f.given.Quota, "quota", 0, "maximum number of names, including aliases (0: no limit)")
 	usage.Choices(cmd, "minter", stele.MinterIBI, stele.MinterNOID, stele.MinterPILIN, stele.MinterUUID)
 	usage.Choices(cmd, "protocol", "https", "http", "ftp", "ftps", "sftp", "rsync", "rtsp")
 	usage.Choices(cmd, "status", "301", "302", "303", "307", "308")

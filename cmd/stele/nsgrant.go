@@ -17,14 +17,13 @@ import (
 func (p *program) nsGrantCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "grant PREFIX WHO ROLE",
-		Short: "Give a user or group a role in a namespace",
+		Short: "Grant a user or group a role in a namespace",
 		Long: `Grant gives WHO, user:NAME or group:NAME, a role in a namespace and in all namespaces
-below it. A role that they had there is replaced.
+below it. It replaces the role that they had there.
 
-  reader   lists and searches it, and sees what is reserved or restricted there
-  editor   makes names, registers and changes records too
-  owner    changes the namespace itself too, says who has which role, and makes
-           namespaces below it
+  reader   lists and searches, and sees reserved and restricted records
+  editor   also makes names, and registers and changes records
+  owner    also changes the namespace, grants roles, and makes namespaces below it
 
 Only administrators have rights in the root of a scheme, such as ark: .`,
 		Example: `  stele ns grant ark:12345/x5 user:ann editor
@@ -68,9 +67,9 @@ Only administrators have rights in the root of a scheme, such as ark: .`,
 func (p *program) nsUngrantCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "ungrant PREFIX WHO",
-		Short: "Remove a user's or group's role in a namespace",
-		Long: `Ungrant takes away the role that WHO, user:NAME or group:NAME, was given in a
-namespace. A role that they have above it stays. It exits with 3 if they have none.`,
+		Short: "Remove the role of a user or group in a namespace",
+		Long: `Ungrant removes the role that WHO, user:NAME or group:NAME, has in a namespace. A role
+in a namespace above it stays. It exits with 3 if they have no role there.`,
 		Example: "  stele ns ungrant ark:12345/x5 user:ann",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {

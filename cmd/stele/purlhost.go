@@ -10,12 +10,12 @@ import (
 func (p *program) purlHostCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "purl-host",
-		Short: "Hosts whose http names are PURLs",
-		Long: `A PURL has no mark but its host: http://purl.example.org/maps is a PURL if
-purl.example.org is a PURL host of the registry. Some hosts of public resolvers are
-always. Others belong to the registry: they are in its backups and copies, and clients
-learn them from the server. A host is never taken away, since names under it could not
-be read any more.`,
+		Short: "Manage the hosts of PURLs",
+		Long: `A PURL is recognised by its host alone: http://purl.example.org/maps is a PURL if
+purl.example.org is a PURL host of the registry. Some hosts of public resolvers always
+are PURL hosts. The others are stored in the registry: they are in its backups and
+copies, and clients get them from the server. A PURL host can't be removed, because
+names under it could not be parsed any more.`,
 		Example: "  stele purl-host add purl.example.org\n  stele purl-host ls",
 	}, p.purlHostAddCommand(), p.purlHostLsCommand())
 }
@@ -23,9 +23,9 @@ be read any more.`,
 func (p *program) purlHostAddCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "add HOST...",
-		Short: "Add hosts whose http names are PURLs",
-		Long: `Add adds hosts to those of the registry, for good, and prints them. A host is a host
-name or an IPv4 address, perhaps with a port.`,
+		Short: "Add PURL hosts",
+		Long: `Add adds PURL hosts to the registry, permanently, and prints them. A host is a host name
+or an IPv4 address, optionally with a port.`,
 		Example: "  stele purl-host add purl.example.org\n  stele purl-host add purl.example.org localhost:8080 --server https://id.example.org",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -47,8 +47,8 @@ name or an IPv4 address, perhaps with a port.`,
 func (p *program) purlHostLsCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:     "ls",
-		Short:   "List the hosts whose http names are PURLs",
-		Long:    "Ls lists the PURL hosts of the registry, in order, one a line.",
+		Short:   "List PURL hosts",
+		Long:    "Ls lists the PURL hosts of the registry, in order, one per line.",
 		Example: "  stele purl-host ls\n  stele purl-host ls --server https://id.example.org --json",
 		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

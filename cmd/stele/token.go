@@ -16,18 +16,20 @@ import (
 func (p *program) tokenCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "token",
-		Short: "Tokens: how users prove who they are",
-		Long: `A token is a secret text that stands for a user. Programs send it with each request,
-as Authorization: Bearer TOKEN; this program takes it from STELE_TOKEN.
+		Short: "Manage tokens, with which users authenticate",
+		Long: `A token is a secret text that authenticates a user. Programs send it with each request,
+as Authorization: Bearer TOKEN; this program reads it from STELE_TOKEN.
 
-It is shown once, when it is made: the registry keeps a hash of it. Whoever has it is
-the user, so give each program a token of its own, and revoke what is not needed.
+A token is shown once, when it is made: the registry stores a hash of it. A program that
+has the token acts as the user, so give each program its own token, and revoke tokens
+that are not needed.
 
-A user may make, list and revoke their own tokens; an administrator, everybody's.
+Users make, list and revoke their own tokens; administrators those of all users.
 
-Tokens form a tree. A token that is made with another one, through --server, is its
-child: it does not outlive its parent, may be used for nothing else, and is revoked with
-it. One that is made on the registry itself is a child of its user.`,
+Tokens form a tree. A token that is made with another token, through --server, is its
+child: it expires with its parent at the latest, has no permissions that its parent
+lacks, and is revoked with it. A token that is made on the registry itself is a child of
+its user.`,
 		Example: `  TOKEN=$(stele token create ann --label laptop)
   stele token create root --label 'daily backup' --scope backup
   stele token ls ann
@@ -42,29 +44,29 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		Use:     "create USER",
 		Aliases: []string{"new"},
 		Short:   "Make a token, and print it once",
-		Long: `Create makes a token for a user and prints it alone on standard output; what else there
-is to say goes to standard error. It can't be had again: who loses it makes another.
+		Long: `Create makes a token for a user and prints it alone on standard output. Other messages
+go to standard error. The token can't be shown again: if it is lost, make another.
 
-It lasts for a year, or for as long as --expires says: a number of hours, days, weeks
-or years, such as 90d, or a date, up to the end of which it lasts. Only an
-administrator makes tokens that last for more than a year, or for ever with
---expires never. Through --server it lasts no longer than the token with which it is
-made: without --expires it ends with that one, and a later time is refused.
+The token is valid for a year, or for the time of --expires: a number of hours, days,
+weeks or years, such as 90d, or a date, at the end of which it expires. Only an
+administrator can make tokens that are valid for more than a year, or permanently with
+--expires never. Through --server the token expires with the token that makes it at the
+latest: this is the default without --expires, and the server refuses a later time.
 
-With --scope it may be used for some kinds of work only, and never for more than the user
-may do:
+With --scope the token is limited to some operations, and never allows more than the
+user may do:
 
   read     list and search, see reserved and restricted records
   mint     make new names, and register records under them
   write    read, mint, and register and change records
   admin    everything that the user may do
   backup   read, back up and verify the whole registry, and 'stele doctor'
-  metrics  read /metrics, where the server asks for a token
+  metrics  read /metrics, if the server requires a token
 
-With --namespace it may be used in these namespaces only, and all below them; they must
-exist. Backups, users and whatever else concerns the whole registry are out of its reach
-then. Without these flags it may be used for all that the user may do, or the token with
-which it is made.`,
+With --namespace the token is limited to these namespaces, which must exist, and to all
+below them. It then does not allow backups, users, or any other operation on the whole
+registry. Without these flags the token allows all that the user may do, or all that the
+token allows with which it is made.`,
 		Example: `  TOKEN=$(stele token create ann --label laptop)
   stele token create harvester --label 'nightly import' --expires 90d
   stele token create harvester --scope mint,read --namespace ark:12345/x5
@@ -100,10 +102,10 @@ type tokenFlags struct {
 
 func (f *tokenFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.label, "label", "", "what it is for, in a few `words`")
-	flags.StringVar(&f.expires, "expires", "1y", "how long it lasts (90d, 2y), the last `day`, or never")
-	flags.StringSliceVar(&f.scopes, "scope", nil, "`kinds` of work that it may be used for: read, mint, write, admin, backup, metrics")
-	flags.StringSliceVar(&f.namespaces, "namespace", nil, "`prefixes` of the namespaces that it may be used in, with all below them")
+	flags.StringVar(&f.label, "label", "", "purpose of the token, in a few `words`")
+	flags.StringVar(&f.expires, "expires", "1y", "validity (90d, 2y), the last `day`, or never")
+	flags.StringSliceVar(&f.scopes, "scope", nil, "allowed `operations`: read, mint, write, admin, backup, metrics")
+	flags.StringSliceVar(&f.namespaces, "namespace", nil, "`prefixes` of the allowed namespaces, including all below them")
 	_ = cmd.RegisterFlagCompletionFunc("expires", cobra.FixedCompletions([]string{"1d", "30d", "90d", "1y", "never"}, cobra.ShellCompDirectiveNoFileComp))
 	var scopes []string
 	for _, s := range auth.Scopes() {
@@ -174,11 +176,11 @@ func (p *program) tokenLsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [USER]",
 		Short: "List tokens",
-		Long: `Ls lists the tokens of a user, or of all users; who is not an administrator sees their own.
-Each line has the ID, the user, until when it lasts, when it was used last, the token
-that made it, what it is limited to, and its label. A token that was ended with one above
-it says with which. The secrets are kept nowhere, so they are not shown. The time of the
-last use is written once a minute.`,
+		Long: `Ls lists the tokens of a user, or of all users. Users who are not administrators see
+their own tokens. Each line has the ID, the user, the expiry, the time of the last use,
+the token that made it, its limits, and its label. If a token was ended together with
+one above it, the line names that one. The registry does not store the secrets, so ls
+can't show them. The registry updates the time of the last use once a minute.`,
 		Example:           "  stele token ls\n  stele token ls ann\n  stele token ls --json",
 		Args:              usage.AtMostOne("the user"),
 		ValidArgsFunction: p.completeUsers,
@@ -256,11 +258,10 @@ func tokenState(t *auth.Token, now time.Time) string {
 func (p *program) tokenRevokeCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "revoke ID",
-		Short: "Make a token useless",
-		Long: `Revoke makes a token useless, at once and for ever, with all tokens that it made and that
-they made, and prints its ID. ID is what
-'stele token ls' shows: the 12 characters after stele_. It exits with 3 if there is
-no such token.`,
+		Short: "Revoke a token",
+		Long: `Revoke makes a token invalid, immediately and permanently, together with all tokens that
+it made and all below those, and prints its ID. 'stele token ls' shows the ID: the 12
+characters after stele_. It exits with 3 if the token does not exist.`,
 		Example: "  stele token revoke 4k2m9x0q7rbc",
 		Args:    usage.OneArgument("the ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -287,11 +288,11 @@ func (p *program) tokenOpenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "open ID...",
 		Short: "Open tokens that a restore shut",
-		Long: `Open makes tokens good again that a restore shut, and prints their IDs. A restore shuts
-all tokens where there was no registry that knows which were revoked since the backup:
-list them with 'stele token ls', revoke those that should not be used any more, and open
-the others, one by one or with --all. A token that is not shut stays as it is. Only an
-administrator may.`,
+		Long: `Open makes tokens valid again that a restore shut, and prints their IDs. A restore shuts
+all tokens if no registry is there that knows which were revoked since the backup. List
+the tokens with 'stele token ls', revoke those that must not be used any more, and open
+the others, one by one or with --all. Open does not change a token that is not shut.
+Only administrators may open tokens.`,
 		Example: "  stele token open 4k2m9x0q7rbc\n  stele token open --all",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -15,15 +15,16 @@ import (
 func (p *program) userCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "user",
-		Short: "Users: who is known to the registry",
-		Long: `A user is a person or a program that the registry knows by a name. What they may do
-is said by the namespaces: see 'stele ns grant'. How they prove who they are is a
-token: see 'stele token create'. An administrator may do everything.
+		Short: "Manage users",
+		Long: `A user is a person or a program that the registry knows by a name. Namespaces say what a
+user may do: see 'stele ns grant'. A user authenticates with a token: see 'stele token
+create'. An administrator may do everything.
 
-Who works on the data folder directly, as this program does without --server, needs no
-user: history has such changes as made by local.
+Commands on the data folder, without --server, don't need a user: the history names
+local as the author of such changes.
 
-A name has 1 to 64 of a-z, 0-9, and . _ @ -, and begins with a letter or a digit.`,
+A name has 1 to 64 of the characters a-z, 0-9, and . _ @ -, and begins with a letter or
+a digit.`,
 		Example: `  stele user add ann --group staff
   stele user set ann --admin
   stele user set ann --disabled
@@ -42,9 +43,9 @@ type userFlags struct {
 func (f *userFlags) add(cmd *cobra.Command) {
 	f.cmd = cmd
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.groups, "group", nil, "`groups` whose member the user is")
-	flags.BoolVar(&f.admin, "admin", false, "the user may do everything")
-	flags.BoolVar(&f.disabled, "disabled", false, "the user's tokens are of no use, until they are enabled again")
+	flags.StringSliceVar(&f.groups, "group", nil, "`groups` of the user")
+	flags.BoolVar(&f.admin, "admin", false, "make the user an administrator, who may do everything")
+	flags.BoolVar(&f.disabled, "disabled", false, "disable the user: the server refuses their tokens until --disabled=false")
 }
 
 // apply sets what the flags say.
@@ -66,8 +67,8 @@ func (p *program) userAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add a user",
-		Long: `Add adds a user, and prints the name. A user without a role in a namespace may do no
-more than the public.`,
+		Long: `Add adds a user, and prints the name. A user without a role in a namespace has the same
+rights as the public.`,
 		Example: `  stele user add ann --group staff,press
   stele user add harvester
   stele user add root --admin`,
@@ -93,12 +94,13 @@ func (p *program) userSetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAME",
 		Short: "Change a user",
-		Long: `Set changes what the flags say and leaves the rest. --group names all groups of the
-user from now on; --group '' takes them out of all. A change holds for all tokens of
-the user at once.
+		Long: `Set changes the settings that flags name, and leaves the others. --group replaces all
+groups of the user; --group '' removes the user from all groups. A change applies to all
+tokens of the user immediately.
 
-A user is never removed, since history names them: --disabled shuts them out, and
---disabled=false lets them in again. The last administrator stays one.`,
+A user is never removed, because the history names them: --disabled disables the user,
+and --disabled=false enables the user again. The last administrator can't be disabled,
+and stays an administrator.`,
 		Example: `  stele user set ann --group staff,press
   stele user set ann --admin
   stele user set ann --admin=false
@@ -129,7 +131,7 @@ func (p *program) userLsCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:     "ls",
 		Short:   "List users",
-		Long:    "Ls lists the names of all users, in order, one a line; with --json all that is kept of them.",
+		Long:    "Ls lists the names of all users, in order, one per line; with --json, their details.",
 		Example: "  stele user ls\n  stele user ls --json",
 		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -152,9 +154,9 @@ func (p *program) userShowCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "show NAME",
 		Short: "Show a user",
-		Long: `Show prints what is kept of a user: groups, whether they are an administrator, how many
-tokens they have, and which roles they have where. A role holds in all that is below
-its namespace too. It exits with 3 if there is no such user.`,
+		Long: `Show prints the groups of a user, whether the user is an administrator, the number of
+tokens, and the roles in namespaces. A role also applies to all namespaces below. It
+exits with 3 if the user does not exist.`,
 		Example:           "  stele user show ann\n  stele user show --json ann",
 		Args:              usage.OneArgument("the name"),
 		ValidArgsFunction: p.completeUsers,
