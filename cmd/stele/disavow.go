@@ -15,15 +15,15 @@ func (p *program) disavowCommand() *cobra.Command {
 	var ifVersion uint64
 	cmd := &cobra.Command{
 		Use:   "disavow ID --version N[-M] --reason TEXT",
-		Short: "Declare that earlier versions of a record are not to be used",
-		Long: `Disavow declares that earlier versions of a record are wrong: an account was stolen and
-led a name to another place, or an editor made a mistake that must not be followed. A
-new version of the record says so, with the reason, which the public reads.
+		Short: "Declare that earlier versions of a record must not be used",
+		Long: `Disavow declares that earlier versions of a record are wrong: an attacker used a stolen
+account to redirect the name, or an editor made a mistake that readers must not follow.
+It adds a version to the record that says so, with the reason. The reason is public.
 
-From then on the server answers with 410 Gone and the reason where the versions could
-be visited (/.memento/), and their content is shown only to those who may change the
-record. That the versions were there, and when, stays. Nothing takes a disavowal back.
-Only an owner of the namespace may disavow.
+From then on the server answers requests for these versions (/.memento/) with 410 Gone
+and the reason, and shows their content only to users who may change the record. The
+history still has their numbers and dates. A disavowal can't be undone. Only an owner of
+the namespace may disavow.
 
 The current version can't be disavowed: update or withdraw the record first.`,
 		Example: `  stele disavow ark:12345/x54xz321 --version 3 --reason 'The account of an editor was stolen.'
@@ -42,8 +42,8 @@ The current version can't be disavowed: update or withdraw the record first.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&versions, "version", "", "the version `N`, or the versions N-M")
-	cmd.Flags().StringVar(&reason, "reason", "", "`why`, which the public reads")
+	cmd.Flags().StringVar(&versions, "version", "", "version `N`, or versions N-M")
+	cmd.Flags().StringVar(&reason, "reason", "", "`reason`, which is public")
 	ifVersionFlag(cmd, &ifVersion)
 	return usage.NeverFiles(cmd)
 }

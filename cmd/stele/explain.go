@@ -21,20 +21,23 @@ import (
 func (p *program) explainCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [ID...]",
-		Short: "Tell what an identifier is and what is encoded in it",
-		Long: `Explain reads identifiers in any spelling and tells, for each, its scheme, its
-canonical form, all that is encoded in it (host, IP address, port, date, check
-character, ...), other spellings of the same name, and what its owner or reader
-should know. For a text that is not an identifier it tells what is wrong, where, and,
-if a check digit shows a slip of the hand, what may have been meant.
+		Short: "Show what an identifier is and what it encodes",
+		Long: `Explain parses identifiers in any spelling. For each it prints the scheme, the canonical
+form, everything that is encoded in it (host, IP address, port, date, check character,
+...), other spellings of the same name, and warnings for its owner or its readers. For a
+text that is not an identifier it prints what is wrong and where. If a check digit shows
+a typing error, it also prints which identifiers may be meant.
 
-Without arguments it reads standard input, an identifier a line; empty lines and
-lines that begin with # are passed over. It looks at the text alone, with two
-exceptions, for which it asks the registry of --data or --store, or the server of
---server, if it can be asked. Whether a URL is a PURL depends on its host, so for a URL
-that is not an identifier otherwise it asks which hosts have PURLs ('stele purl-host'). And
-the shoulder of an ARK is the namespace that is registered ('stele ns'); if there is none,
-it is the one by the first-digit convention.
+Without arguments explain reads identifiers from standard input, one per line. It skips
+empty lines and lines that begin with #.
+
+Explain looks at the text only, with two exceptions. For these it asks the registry of
+--data or --store, or the server of --server, if that is available:
+
+  - Whether a URL is a PURL depends on its host. For a URL that is not an identifier
+    otherwise, explain asks for the PURL hosts ('stele purl-host').
+  - The shoulder of an ARK is the namespace that is registered ('stele ns'). If there is
+    none, explain finds the shoulder by the first-digit convention.
 
 It exits with 1 if a text is not an identifier.`,
 		Example: `  stele explain 8JMKD3MGP8W/34PGRBS

@@ -45,36 +45,42 @@ func (p *program) getCommand() *cobra.Command {
 		Use:   "get ID",
 		Short: "Fetch what an identifier stands for",
 		Long: `Get resolves an identifier, as 'stele resolve' does but in the DNS first, and fetches
-what it leads to into a file. Locations of http, https and ftp are fetched from; others
-are printed, and it is said on standard error that nothing was fetched.
+the resource into a file. It fetches from http, https and ftp locations. For any other
+location it prints the location, and says on standard error that it fetched nothing.
 
-Without -o the file is named after the identifier, in this folder. While it is not whole
-it is FILE.part, beside which FILE.part.json says what it is. What is broken off goes on
-from there the next time, if the server still has the same. What is there already is
-overwritten with --force only. -o - writes to standard output, once all of it is there.
+Without -o the file is named after the identifier, in the current folder. Until it is
+complete, the file is FILE.part, and FILE.part.json describes it. If the transfer is
+interrupted, the next run resumes it, provided that the server still has the same
+content. Get overwrites an existing file only with --force. -o - writes to standard
+output, when the transfer is complete.
 
-With --verify it must be signed (see 'stele sign'), and what comes must be what was
-signed: digest, size and signature are checked, with the keys of the namespace. These are
-TXT records in its zone, or else those that a resolver has (JWKS): --server, or the one
-that rules name which prove themselves. A line says what was proven, and who vouches for
-the key: DNSSEC, or a server by HTTPS alone. If nobody does, or anything is wrong, no file
-is put in place. --allow-unauthenticated-key takes any key: the line says then that it was
-not verified, but fits its signature.
-Answers of the DNS must prove themselves with --verify, from --anchors down; where a name
-server does not pass on signatures, --dnssec=off does without.
+With --verify the resource must be signed (see 'stele sign'). Get checks digest, size
+and signature with the keys of the namespace. These are TXT records in its zone, or else
+a JWKS at a resolver: that of --server, or one that validated rules of the DNS name. A
+line of the output says what was proven, and what authenticates the key: DNSSEC, or a
+server over HTTPS alone. If nothing authenticates the key, or if any check fails, get
+does not put the file in place. With --allow-unauthenticated-key it accepts any key; the
+line then says that the file was not verified, but fits its signature.
 
-Nothing is sent that tells who asks, neither passwords that stand in a location.
-Redirects are followed to http, https and ftp. Any domain owner can publish rules in the DNS, so a
-name that was resolved there is not fetched from this machine or a private network:
---private-addresses allow does so, for names of your own. What a resolver named with
---server or the registry here says is fetched from anywhere; --private-addresses refuse
-does without. Behind a proxy (HTTPS_PROXY), names are looked up by the proxy, which has
-to judge them.
+With --verify get validates the answers of the DNS (DNSSEC), from the trust anchors
+(--anchors) down. If a name server does not pass on signatures, turn validation off with
+--dnssec=off.
 
-It exits with 3 if the name is not known, or nothing is where it leads; 4 if it was
-withdrawn; 5 if nobody answered, or it broke off: what is there is kept, try again; 1 if
-it is not what was signed, the key is not authenticated, it is too large, or the server is
-not who it should be.`,
+Get sends nothing that identifies the user, and no passwords that a location contains.
+It follows redirects to http, https and ftp.
+
+Any domain owner can publish rules in the DNS. If a name was resolved in the DNS, get
+does not fetch from this machine or a private network, unless --private-addresses allow
+is given, for names of your own. If the resolver of --server or the local registry gave
+the location, get fetches from any address, unless --private-addresses refuse is given.
+With a proxy (HTTPS_PROXY), the proxy looks up host names and must check the addresses.
+
+Exit codes:
+  1  the file is not what was signed, the key is not authenticated, the file is too large,
+     or the server can't prove its identity
+  3  the name is not known, or nothing is at its location
+  4  the name was withdrawn
+  5  no server answered, or the transfer was interrupted; run the command again to resume`,
 		Example: `  stele get urn:paradisec:AB1:001:A
   stele get urn:paradisec:AB1:001:A --accept audio/wav -o A.wav --verify
   stele get urn:paradisec:AB1:001:A --dns 127.0.0.1:5353 --root urn.example. --verify --anchors keys.txt
@@ -96,19 +102,19 @@ not who it should be.`,
 
 func (f *getFlags) addGet(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output", "o", "", "`file` to write to, or a folder; - is standard output (default: a name made of the identifier)")
-	flags.BoolVar(&f.force, "force", false, "overwrite what is there")
-	flags.BoolVar(&f.verify, "verify", false, "check that it is what was signed, and tell what was proven")
-	flags.BoolVar(&f.anyKey, get.AnyKeyFlag, false, "with --verify: fetch it also if the key is not authenticated; the output says that it was not verified")
-	flags.StringVar(&f.maxSize, "max-size", "16GiB", "`size` that it may have, such as 500MB; 0 for any")
+	flags.StringVarP(&f.output, "output", "o", "", "output `file` or folder; - is standard output (default: a name made of the identifier)")
+	flags.BoolVar(&f.force, "force", false, "overwrite an existing file")
+	flags.BoolVar(&f.verify, "verify", false, "check the signature of the file, and print what was proven")
+	flags.BoolVar(&f.anyKey, get.AnyKeyFlag, false, "with --verify: accept a key that is not authenticated; the output says that the file was not verified")
+	flags.StringVar(&f.maxSize, "max-size", "16GiB", "maximum `size` of the file, such as 500MB; 0 for no limit")
 	flags.StringVar(&f.private, "private-addresses", "", "whether to fetch from this machine and private networks: `allow` or refuse (default: refuse if the name was resolved in the DNS)")
-	flags.DurationVar(&f.stall, "stall", 30*time.Second, "for how long nothing may come")
-	flags.DurationVar(&f.maxTime, "max-time", 24*time.Hour, "for how long to fetch, all in all")
+	flags.DurationVar(&f.stall, "stall", 30*time.Second, "how long to wait while no data arrives")
+	flags.DurationVar(&f.maxTime, "max-time", 24*time.Hour, "maximum duration of the whole transfer")
 	flags.StringVar(&f.accept, "accept", "", "media `types`, such as 'audio/mpeg, audio/*;q=0.5' (default with --verify: those that were signed)")
 	f.service, f.dnsFirst, f.dns.unproven = string(stele.N2L), true, true
 	f.addWays(cmd)
-	flags.Lookup("dnssec").Usage = "have answers of the DNS prove themselves: `how` is validate (check signatures; alone, and with --verify or --anchors, it is that), trust-ad (take the word of name servers that are asked by tls:// or https://) or off"
-	flags.Lookup("anchors").Usage = "`file` with the keys to trust, as DNSKEY or DS records (default: those of the public DNS's root)"
+	flags.Lookup("dnssec").Usage = "DNSSEC `mode`: validate (check signatures; the default of the flag alone, and with --verify or --anchors), trust-ad (trust the AD bit of name servers that are queried over tls:// or https://) or off"
+	flags.Lookup("anchors").Usage = "`file` of trust anchors, as DNSKEY or DS records (default: those of the root of the public DNS)"
 	usage.Choices(cmd, "private-addresses", get.PrivateAllow, get.PrivateRefuse)
 	usage.Choices(cmd, "max-size", "100MB", "16GiB", "100GB", "0")
 	// It fails only for a flag that the command does not have.

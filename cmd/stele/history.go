@@ -16,12 +16,11 @@ import (
 func (p *program) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history ID",
-		Short: "Show how a record came to be what it is",
-		Long: `History prints a line for each version of a record, the newest first: its number,
-when and by whom it was made, and what changed. With --json it prints the versions
-themselves, each whole.
+		Short: "List the versions of a record",
+		Long: `History prints a line for each version of a record, newest first: its number, its date,
+its author, and what changed. With --json it prints the whole versions.
 
-'stele show ID --version N' shows one of them.`,
+'stele show ID --version N' shows one version.`,
 		Example: `  stele history ark:12345/x54xz321
   stele history --json 10.5072/rivers | jq -r '.targets[].url'`,
 		Args: usage.OneArgument("the identifier"),

@@ -24,15 +24,15 @@ func (p *program) lsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [PREFIX]",
 		Short: "List identifiers",
-		Long: `Ls lists the registered identifiers that begin with PREFIX, in order, one a line;
-with --json their records. PREFIX is the beginning of names, such as ark:12345/x5,
-or a scheme with a colon, such as ark:. Without it all are listed. Aliases are not
-listed.
+		Long: `Ls lists the registered identifiers that begin with PREFIX, in order, one per line; with
+--json, their records. PREFIX is the beginning of names, such as ark:12345/x5, or a
+scheme with a colon, such as ark:. Without PREFIX ls lists all identifiers. It does not
+list aliases.
 
---pointing looks the other way: which identifiers have a target at this URL, or on
-this host, in their current version?
+--pointing searches in reverse: it lists the identifiers that have a target at this URL,
+or on this host, in their current version.
 
-For the next page, give the last identifier of this one to --after.`,
+For the next page, give the last identifier of this page to --after.`,
 		Example: `  stele ls ark:12345/x5
   stele ls 10.5072/ -n 100 --after 10.5072/RIVERS
   stele ls --state withdrawn urn:
@@ -56,10 +56,10 @@ For the next page, give the last identifier of this one to --after.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.after, "after", "", "list what comes after this `text`")
-	flags.StringVar(&f.pointing, "pointing", "", "list what points at this `URL or host`")
-	flags.StringVar(&f.state, "state", "", "list only what is in this state: reserved, active or withdrawn")
-	flags.Uint64VarP(&f.limit, "limit", "n", 0, "list so many at most (0: all)")
+	flags.StringVar(&f.after, "after", "", "list only identifiers after this `text`")
+	flags.StringVar(&f.pointing, "pointing", "", "list identifiers with a target at this `URL or host`")
+	flags.StringVar(&f.state, "state", "", "list only records in this state: reserved, active or withdrawn")
+	flags.Uint64VarP(&f.limit, "limit", "n", 0, "maximum number of identifiers (0: all)")
 	usage.Choices(cmd, "state", stele.Reserved, stele.Active, stele.Withdrawn)
 	return usage.NeverFiles(cmd)
 }

@@ -23,19 +23,18 @@ func (p *program) mintCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "mint SCHEME",
 		Short: "Make new identifiers",
-		Long: `Mint makes identifiers that were never made before, whatever crashes, and prints
-them, one a line. How they are made is kept with their namespace, which is made if it
-is not there: next time, its prefix is enough.
+		Long: `Mint makes new identifiers and prints them, one per line. It never makes the same
+identifier twice, even after a crash. The settings of the minter are stored in the
+namespace, which mint makes if it does not exist: next time the prefix is enough.
 
-With --to, --title or --reserve each new name is registered at once, and printed when
+With --to, --title or --reserve mint also registers each new name, and prints it when
 its record is durable.
 
-With --from FILE.csv each row of a spreadsheet gets a name. What the row says is
-registered, with columns as 'stele import' understands them, and the names are written
-into the file, in a column id that is added if it is not there. Everything else in the
-file stays as it is. Rows that have a name are left alone, so the same command can be
-given again: after an interruption, or when rows that were rejected are mended.
-docs/minting.md tells more.`,
+With --from FILE.csv mint makes a name for each row of a spreadsheet. It registers the
+content of the row, with columns as 'stele import' reads them, and writes the names into
+the column id of the file, which it adds if the file has none. It changes nothing else
+in the file. It skips rows that have a name, so you can give the same command again:
+after an interruption, or after you corrected rejected rows. docs/minting.md has more.`,
 		Example: `  stele mint ibi --host mtc-m18.sid.inpe.br --ip 150.163.34.243
   stele mint ark --naan 12345 --shoulder x5 --template .reedeedk -n 100
   stele mint pilin --prefix 102.100.272 --to https://example.org/1
@@ -56,8 +55,8 @@ type mintFlags struct {
 
 func (f *mintFlags) add(cmd *cobra.Command) {
 	f.minter.owner = cmd
-	cmd.Flags().IntVarP(&f.count, "count", "n", 1, "how many")
-	cmd.Flags().BoolVar(&f.reserve, "reserve", false, "register the new names, and show nothing to the public yet")
+	cmd.Flags().IntVarP(&f.count, "count", "n", 1, "number of names to make")
+	cmd.Flags().BoolVar(&f.reserve, "reserve", false, "register the new names, hidden from the public")
 	f.record.add(cmd)
 	f.sheet.add(cmd)
 }
@@ -176,15 +175,16 @@ func (p *program) mintIBICommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ibi",
 		Short: "IBIs, from a host name or an IP address and the time",
-		Long: `Mint ibi makes Internet Based Identifiers. With --host it makes repository names,
-with --ip it makes IBIps, and with both each new name is a repository name that has an
-IBIp of the same date as its alias; --json shows both.
+		Long: `Mint ibi makes Internet Based Identifiers. With --host it makes repository names, with
+--ip it makes IBIps. With both, each new name is a repository name whose alias is an
+IBIp of the same date; --json shows both.
 
-No two names have the same date. --granularity says how close dates may be: at 1s, a
-second name waits for the next second. It may be changed at any time.
+No two names have the same date. --granularity is the smallest distance between two
+dates: at 1s, a second name waits for the next second. You can change it at any time.
 
---pool makes each name in the one of several namespaces that is free first, so ten of
-them with one date a second make ten names a second. They must exist ('stele ns add').`,
+With --pool mint makes each name in the first of several namespaces that is free: ten
+namespaces with one date per second make ten names per second. The namespaces must exist
+('stele ns add').`,
 		Example: `  stele mint ibi --host mtc-m18.sid.inpe.br
   stele mint ibi --host mtc-m18.sid.inpe.br --port 80 --ip 150.163.34.243 --ip-port 800 --json
   stele mint ibi --host mtc-m18.sid.inpe.br --granularity 1us -n 1000000 > names.txt
@@ -212,7 +212,7 @@ them with one date a second make ten names a second. They must exist ('stele ns 
 		},
 	}
 	f.minter.addIBI(cmd)
-	cmd.Flags().StringSliceVar(&pool, "pool", nil, "`prefixes` of the namespaces to make names in, with commas between them")
+	cmd.Flags().StringSliceVar(&pool, "pool", nil, "`prefixes` of the namespaces to make names in, separated by commas")
 	f.add(cmd)
 	return usage.NeverFiles(cmd)
 }
@@ -223,8 +223,8 @@ func (p *program) mintPILINCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pilin",
 		Short: "Handles by PILIN's rule, from the time",
-		Long: `Mint pilin makes handles whose suffixes are the millisecond in which they were asked
-for, as PILIN did. There are a thousand a second at most.`,
+		Long: `Mint pilin makes handles as PILIN did: the suffix encodes the millisecond of the
+request. It makes at most a thousand handles per second.`,
 		Example: "  stele mint pilin --prefix 102.100.272\n  stele mint pilin --prefix 102.100.272 --to https://example.org/1 --title 'A letter'",
 		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -241,9 +241,9 @@ func (p *program) mintARKCommand() *cobra.Command {
 	var naan, shoulder string
 	cmd := &cobra.Command{
 		Use:   "ark",
-		Short: "ARKs, by a template",
-		Long: `Mint ark makes ARKs under a Name Assigning Authority Number and a shoulder, by a NOID
-template: a dot, the order (r quasi-random, s in order, z in order and without end), a
+		Short: "ARKs, from a template",
+		Long: `Mint ark makes ARKs under a Name Assigning Authority Number and a shoulder, from a NOID
+template: a dot, the order (r quasi-random, s sequential, z sequential and unbounded), a
 mask of e (one of 29 characters) and d (a digit), and k for a check character.`,
 		Example: `  stele mint ark --naan 12345 --shoulder x5 --template .reedeedk
   stele mint ark --naan 12345 --shoulder x5 -n 1000
@@ -261,7 +261,7 @@ mask of e (one of 29 characters) and d (a digit), and k for a check character.`,
 		},
 	}
 	cmd.Flags().StringVar(&naan, "naan", "", "Name Assigning Authority `number`")
-	cmd.Flags().StringVar(&shoulder, "shoulder", "", "with what the names begin, such as x5")
+	cmd.Flags().StringVar(&shoulder, "shoulder", "", "beginning of the names, such as x5")
 	f.minter.addNOID(cmd)
 	f.add(cmd)
 	return usage.NeverFiles(cmd)
@@ -283,9 +283,9 @@ func (p *program) mintTemplateCommand(t templates) *cobra.Command {
 	var prefix string
 	cmd := &cobra.Command{
 		Use:   t.name,
-		Short: t.what + ", by a template",
-		Long: "Mint " + t.name + " makes " + t.what + ` below a prefix by a NOID template: a dot, the order (r
-quasi-random, s in order, z in order and without end), a mask of e (one of 29
+		Short: t.what + ", from a template",
+		Long: "Mint " + t.name + " makes " + t.what + ` below a prefix, from a NOID template: a dot, the order
+(r quasi-random, s sequential, z sequential and unbounded), a mask of e (one of 29
 characters) and d (a digit), and k for a check character.`,
 		Example: "  stele mint " + t.name + " --prefix " + t.prefix + " --template .reedeedk\n" +
 			"  stele mint " + t.name + " --prefix " + t.prefix + " --to https://example.org/1",
@@ -306,8 +306,8 @@ func (p *program) mintUUIDCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uuid",
 		Short: "Names that end in a UUID, in any scheme that takes one",
-		Long: `Mint uuid makes names that are a prefix and a UUID of version 7: the time and random
-digits. Nothing needs to be kept to make no name twice.`,
+		Long: `Mint uuid makes names that consist of a prefix and a UUID of version 7, which has the
+time and random digits. The minter stores nothing: the UUIDs are unique without it.`,
 		Example: "  stele mint uuid --prefix urn:example\n  stele mint uuid --prefix 10.5072 -n 10",
 		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -345,14 +345,14 @@ type sheetFlags struct {
 
 func (f *sheetFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.From, "from", "", "make a name for each row of this CSV `file`, register what the row says, and write the names into the file")
-	flags.StringVar(&f.Output, "output", "", "with --from: write to this `file` instead, and leave the other as it is")
-	flags.StringVar(&f.Column, "column", "id", "with --from: the column for the names; it is added if it is not there")
-	flags.StringArrayVar(&f.Columns, "map", nil, "with --from: what a column means, as `COLUMN=FIELD`; the field - passes it over, and '*=meta' makes metadata of all that are not known")
-	flags.StringVar(&f.encoding, "encoding", string(bulk.Auto), "with --from: how characters stand in the file: auto, utf-8, cp1252, latin-1 or utf-16")
-	flags.StringVar(&f.Rejects, "rejects", "", "with --from: `file` for rows that get no name, and why (default FILE.rejects)")
-	flags.IntVar(&f.MaxErrors, "max-errors", -1, "with --from: give up when more rows than this are rejected (-1: never)")
-	flags.BoolVar(&f.DryRun, "dry-run", false, "with --from: tell what would happen, and make no names")
+	flags.StringVar(&f.From, "from", "", "make a name for each row of this CSV `file`, register the row, and write the names into the file")
+	flags.StringVar(&f.Output, "output", "", "with --from: write to this `file`, and leave the input unchanged")
+	flags.StringVar(&f.Column, "column", "id", "with --from: column for the names; mint adds it if the file has none")
+	flags.StringArrayVar(&f.Columns, "map", nil, "with --from: meaning of a column, as `COLUMN=FIELD`; the field - skips the column, and '*=meta' turns all unknown columns into metadata")
+	flags.StringVar(&f.encoding, "encoding", string(bulk.Auto), "with --from: character encoding of the file: auto, utf-8, cp1252, latin-1 or utf-16")
+	flags.StringVar(&f.Rejects, "rejects", "", "with --from: `file` for rejected rows, with the reasons (default FILE.rejects)")
+	flags.IntVar(&f.MaxErrors, "max-errors", -1, "with --from: stop when more rows than this are rejected (-1: never)")
+	flags.BoolVar(&f.DryRun, "dry-run", false, "with --from: print what would happen, and make no names")
 	usage.Choices(cmd, "encoding", bulk.Encodings()...)
 	for _, name := range []string{"from", "output", "rejects"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

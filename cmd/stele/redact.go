@@ -13,19 +13,20 @@ func (p *program) redactCommand() *cobra.Command {
 	var ifVersion uint64
 	cmd := &cobra.Command{
 		Use:   "redact ID --reason TEXT",
-		Short: "Remove what a record says, by a legal order",
-		Long: `Redact follows a legal order. It removes what the record says: targets, metadata,
-handle values, the statement of its persistence and your own spelling of its name. It
-withdraws the record for the reason given, which the public reads. Of earlier versions
-only that they were there, when, and by whom is kept.
+		Short: "Remove the content of a record, by a legal order",
+		Long: `Redact carries out a legal order. It removes the content of the record: targets,
+metadata, handle values, the persistence statement and the original spelling of its
+name. It withdraws the record with the given reason, which is public. Of earlier
+versions the registry keeps only the numbers, the dates and the authors.
 
-It does not ask whether you are sure, and nothing takes it back: write down what you
-need before. (To end the use of a name without an order, withdraw it. To stop the use
-of an earlier version, disavow it.)
+Redact does not ask for confirmation, and it can't be undone: save what you need first.
+(To end the use of a name without an order, withdraw it. To stop the use of an earlier
+version, disavow it.)
 
-The names stay, and are never given to another record. The bytes leave the files of the registry
-with 'stele store compact'. Backups that were made before still have them: destroy
-those, or let them expire. If you restore one of them, redact the record again.`,
+The names stay, and are never given to another record. 'stele store compact' removes the
+bytes from the files of the registry. Backups from before the redaction still have them:
+destroy those backups, or let them expire. If you restore one of them, redact the record
+again.`,
 		Example: `  stele redact 10.5072/letters-1911 --reason 'Removed by order of the court of Belém.'`,
 		Args:    usage.OneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,7 +38,7 @@ those, or let them expire. If you restore one of them, redact the record again.`
 			})
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "`why`, which the public reads")
+	cmd.Flags().StringVar(&reason, "reason", "", "`reason`, which is public")
 	ifVersionFlag(cmd, &ifVersion)
 	return usage.NeverFiles(cmd)
 }

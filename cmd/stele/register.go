@@ -23,19 +23,19 @@ func (p *program) registerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "register ID --to URL",
 		Short: "Register an identifier and what it stands for",
-		Long: `Register makes a record: an identifier, where the thing is, what is known of it
-and what is promised. The identifier may be in any spelling; it is kept in
-canonical form, which is printed, and yours beside it.
+		Long: `Register makes a record: an identifier, its targets, metadata, and a persistence
+statement. The identifier may be in any spelling. Register stores it in canonical form,
+which it prints, and stores your spelling beside it.
 
-A name is registered once and for ever. A record can be changed (update), and
-withdrawn with a reason (withdraw), but never deleted, and neither its identifier
-nor an alias is ever given to another one.
+A name is registered once and permanently. You can change a record (update) and withdraw
+it with a reason (withdraw), but not delete it. Its identifier and its aliases are never
+given to another record.
 
-With --reserve the name is taken, and the public sees nothing until you say
-'stele update ID --activate'.
+With --reserve the name is taken, and the public does not see the record until you
+activate it: 'stele update ID --activate'.
 
-With --like the new record begins as a copy of another one, its names, state and
-history aside; the other flags change it. (PURL's users call it a clone.)`,
+With --like the new record begins as a copy of another one, without its names, state and
+history; the other flags change it. (Users of PURLs call this a clone.)`,
 		Example: `  stele register ark:12345/x54xz321 --to https://example.org/report.pdf --type application/pdf
   stele register 10.5072/rivers --to https://example.org/rivers --title 'Rivers of Pará' --who 'Lima, A.' \
       --alias ark:12345/x5rivers --level stable --until 2040-01-01
@@ -77,8 +77,8 @@ history aside; the other flags change it. (PURL's users call it a clone.)`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&like, "like", "", "begin with a copy of the record that has this `name`")
-	cmd.Flags().BoolVar(&reserve, "reserve", false, "take the name, and show nothing to the public yet")
+	cmd.Flags().StringVar(&like, "like", "", "copy the record with this `name` first")
+	cmd.Flags().BoolVar(&reserve, "reserve", false, "take the name, and hide the record from the public")
 	return usage.NeverFiles(cmd)
 }
 
@@ -116,28 +116,28 @@ var fieldFlags = map[string]string{"title": stele.What, "who": stele.Who, "when"
 func (f *recordFlags) add(cmd *cobra.Command) {
 	f.cmd = cmd
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.to, "to", nil, "`URL` of the thing, or of what --service says")
-	flags.StringVar(&f.target.Type, "type", "", "media type at the URL, such as text/html")
-	flags.StringVar((*string)(&f.target.Service), "service", string(stele.N2L), "what is at the URL: N2L the thing, N2C its metadata, N2S its signature, N2P the statement of its persistence")
-	flags.StringVar(&f.target.Language, "language", "", "language at the URL, such as pt-BR")
-	flags.Uint16Var(&f.target.Order, "order", stele.DefaultOrder, "targets of the lowest order are used, others are spares")
-	flags.Uint16Var(&f.target.Preference, "preference", stele.DefaultPreference, "which target of an order comes first: the lowest")
-	flags.Uint32Var(&f.target.TTL, "ttl", 0, "for how many `seconds` others may keep the answer (0: as the namespace says)")
+	flags.StringArrayVar(&f.to, "to", nil, "`URL` of the resource, or of what --service names")
+	flags.StringVar(&f.target.Type, "type", "", "media type of the URL, such as text/html")
+	flags.StringVar((*string)(&f.target.Service), "service", string(stele.N2L), "what the URL has: N2L the resource, N2C its metadata, N2S its signature, N2P its persistence statement")
+	flags.StringVar(&f.target.Language, "language", "", "language of the URL, such as pt-BR")
+	flags.Uint16Var(&f.target.Order, "order", stele.DefaultOrder, "order: resolvers use the targets with the lowest order, the others are spares")
+	flags.Uint16Var(&f.target.Preference, "preference", stele.DefaultPreference, "preference among targets of the same order, the lowest first")
+	flags.Uint32Var(&f.target.TTL, "ttl", 0, "`seconds` for which clients may cache the answer (0: as the namespace says)")
 	flags.IntVar(&f.target.Status, "status", 0, "HTTP status of the redirect (0: as the namespace says)")
-	flags.BoolVar(&f.target.Partial, "partial", false, "append what follows the name to the URL: one record for all names below it")
+	flags.BoolVar(&f.target.Partial, "partial", false, "append what follows the name to the URL, so that one record serves all names below it")
 	f.fields = make(map[string]*string)
 	for flag, usage := range map[string]string{
-		"title": "what it is called (metadata: what)",
-		"who":   "who made it (metadata: who)",
-		"when":  "when it was made (metadata: when)",
-		"where": "where it was made, or is kept (metadata: where)",
+		"title": "title (metadata: what)",
+		"who":   "creator (metadata: who)",
+		"when":  "date of creation (metadata: when)",
+		"where": "place of creation or of storage (metadata: where)",
 	} {
 		f.fields[flag] = flags.String(flag, "", usage)
 	}
-	flags.StringArrayVar(&f.meta, "meta", nil, "another field of the metadata, `key=value`; may be repeated")
-	flags.StringArrayVar(&f.aliases, "alias", nil, "another `ID` of the same thing, in any scheme, for ever; may be repeated")
+	flags.StringArrayVar(&f.meta, "meta", nil, "other metadata field, `key=value`; may be repeated")
+	flags.StringArrayVar(&f.aliases, "alias", nil, "other `ID` of the same resource, in any scheme, permanently; may be repeated")
 	f.persistenceFlags.add(cmd)
-	flags.StringArrayVar(&f.readers, "reader", nil, "who may see it, `user:NAME` or group:NAME, and no other; may be repeated")
+	flags.StringArrayVar(&f.readers, "reader", nil, "only this reader may see the record, `user:NAME` or group:NAME; may be repeated")
 	usage.Choices(cmd, "service", stele.N2L, stele.N2C, stele.N2S, stele.N2P)
 	usage.Choices(cmd, "status", "301", "302", "303", "307", "308", "404", "410")
 }
@@ -212,9 +212,9 @@ type persistenceFlags struct {
 func (f *persistenceFlags) add(cmd *cobra.Command) {
 	f.owner = cmd
 	flags := cmd.Flags()
-	flags.StringVar((*string)(&f.promise.Level), "level", "", "what is promised: permanent, unchanging, stable, dynamic or not-guaranteed")
-	flags.StringVar(&f.promise.Until, "until", "", "`date` up to which it is promised, such as 2040-01-01")
-	flags.StringVar(&f.promise.Statement, "statement", "", "the promise in words")
+	flags.StringVar((*string)(&f.promise.Level), "level", "", "persistence level: permanent, unchanging, stable, dynamic or not-guaranteed")
+	flags.StringVar(&f.promise.Until, "until", "", "`date` until which the persistence level holds, such as 2040-01-01")
+	flags.StringVar(&f.promise.Statement, "statement", "", "persistence statement, in words")
 	usage.Choices(cmd, "level", stele.Permanent, stele.Unchanging, stele.Stable, stele.Dynamic, stele.NotGuaranteed)
 }
 

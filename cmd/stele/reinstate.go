@@ -12,9 +12,9 @@ func (p *program) reinstateCommand() *cobra.Command {
 	var ifVersion uint64
 	cmd := &cobra.Command{
 		Use:   "reinstate ID",
-		Short: "Take a withdrawal back",
-		Long: `Reinstate makes a withdrawn record active again, with the targets and the metadata
-that it had. It is a new version; the withdrawal stays in the history.`,
+		Short: "Undo the withdrawal of a record",
+		Long: `Reinstate makes a withdrawn record active again, with the targets and the metadata that
+it had. It adds a version; the withdrawal stays in the history.`,
 		Example: `  stele reinstate ark:12345/x54xz321`,
 		Args:    usage.OneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -51,38 +51,41 @@ func (p *program) resolveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resolve ID",
 		Short: "Find where an identifier leads",
-		Long: `Resolve prints the location of what an identifier stands for, or of its metadata
-(N2C), its signature (N2S) or the promise of its persistence (N2P). Nothing is
-fetched from there.
+		Long: `Resolve prints the location of what an identifier stands for, or of its metadata (N2C),
+its signature (N2S) or its persistence statement (N2P). It does not fetch the location.
 
-There are three ways, and --via says which are tried, in which order: dns walks the
-rules that its publisher put into the DNS, http asks a resolver (--server), and local
-looks into the registry of --data. Without --via it is the way that other flags speak
-of, or else the registry if there is one, and then the DNS. A way that does not know
-the name leaves it to the next.
+There are three ways to resolve. dns follows the rules that the publisher put into the
+DNS, http asks a resolver (--server), and local reads the registry of --data. --via says
+which ways to try, in which order. Without --via resolve uses the way that other flags
+imply, or else the local registry, if there is one, and then the DNS. If one way does
+not know the name, resolve tries the next.
 
-If the DNS ends at a resolver that speaks THTTP, that one is asked. If it speaks
-something else its address is printed, and on standard error what it is.
+If the rules in the DNS end at a resolver that speaks THTTP, resolve asks that resolver.
+If they end at another service, resolve prints its address, and on standard error its
+kind.
 
-Name servers are asked in clear, or by TLS (--dns tls://HOST) or HTTPS (--dns
-https://HOST/dns-query). These must prove who they are: by a certificate for the name
-behind #, or else for HOST, or by ?pin=sha256/..., the digest of their key. If they
-fail nobody is asked in clear instead.
+Resolve queries name servers unencrypted, over TLS (--dns tls://HOST) or over HTTPS
+(--dns https://HOST/dns-query). TLS and HTTPS servers must authenticate: with a
+certificate for the name after #, or else for HOST, or with a key whose digest is
+?pin=sha256/... . If they fail, resolve does not fall back to unencrypted queries.
 
-With --dnssec all answers of the DNS must prove themselves: signatures are checked from
-the trust anchors down. An answer that fails is an error, which names the broken link;
-where nobody signs, that is told on standard error.
+With --dnssec resolve validates all answers of the DNS, from the trust anchors down. An
+answer that fails validation is an error, which names the broken link. If a zone is not
+signed, resolve says so on standard error.
 
-Services that other systems know are asked for as well: N2Ls (all locations), N2R, N2Ns
-(all names) and so on; I2L is N2L. Of lists all lines are printed. A rule in the DNS may
-have flags; --flag names those at which to end, and others are passed over.
+Resolve also asks for services that other systems define: N2Ls (all locations), N2R,
+N2Ns (all names) and so on; I2L is N2L. It prints all lines of a list. A rule in the DNS
+may have flags; --flag names those at which to stop, and resolve skips rules with
+others.
 
-With --trace every step is told: questions to name servers, rules, servers, requests.
-With --compare all ways are tried, and it is told whether they agree.
+With --trace resolve prints every step: DNS queries, rules, servers, requests. With
+--compare it tries all ways, and prints whether they agree.
 
-It exits with 3 if the name is not known, 4 if it was withdrawn, 5 if nobody could
-say; with --dnssec, with 1 if an answer does not prove itself; with --compare, with 1
-if the ways do not agree.`,
+Exit codes:
+  1  with --dnssec, an answer fails validation; with --compare, the ways do not agree
+  3  the name is not known
+  4  the name was withdrawn
+  5  no server could answer`,
 		Example: `  stele resolve urn:paradisec:AB1:001:A
   stele resolve urn:paradisec:AB1:001:A --accept 'audio/mpeg, audio/*;q=0.5' --trace
   stele resolve urn:paradisec:AB1:001:A --dns 127.0.0.1:5353 --root urn.example. --service N2C
@@ -106,11 +109,11 @@ if the ways do not agree.`,
 
 func (f *resolveFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.service, "service", string(stele.N2L), "what is wanted: N2L (the thing), N2C (its metadata), N2S (its signature), N2P (its persistence), or another service of RFC 2483 or of the publisher, such as N2Ls or N2Ns")
+	flags.StringVar(&f.service, "service", string(stele.N2L), "service: N2L (the resource), N2C (its metadata), N2S (its signature), N2P (its persistence statement), or another service of RFC 2483 or of the publisher, such as N2Ls or N2Ns")
 	flags.StringVar(&f.accept, "accept", "", "media `types`, such as 'audio/mpeg, audio/*;q=0.5'; for N2S algorithms, such as ED25519")
-	flags.StringSliceVar(&f.flags, "flag", nil, "`flags` of the rule in the DNS at which to end, such as RES:http, DIS:SRV or s; DIS and RES stand for all that begin so")
-	flags.BoolVar(&f.trace, "trace", false, "tell every step")
-	flags.BoolVar(&f.compare, "compare", false, "try all ways, and tell whether they agree")
+	flags.StringSliceVar(&f.flags, "flag", nil, "`flags` of the rule in the DNS at which to stop, such as RES:http, DIS:SRV or s; DIS and RES match all flags that begin so")
+	flags.BoolVar(&f.trace, "trace", false, "print every step")
+	flags.BoolVar(&f.compare, "compare", false, "try all ways, and print whether they agree")
 	usage.Choices(cmd, "service", stele.N2L, stele.N2C, stele.N2S, stele.N2P)
 	usage.Choices(cmd, "flag", ddds.FlagSRV, ddds.FlagURI, ddds.FlagDisSRV, ddds.FlagDisURL, ddds.FlagDisNAPTR, "RES:https", "RES:http")
 	f.addWays(cmd)
@@ -120,12 +123,12 @@ func (f *resolveFlags) add(cmd *cobra.Command) {
 func (f *resolveFlags) addWays(cmd *cobra.Command) {
 	f.cmd = cmd
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.protocols, "protocol", nil, "`protocols` of the location that are preferred, such as https,ftp")
-	flags.StringSliceVar(&f.onlyProtocols, "only-protocol", nil, "`protocols` of the location; no other will do")
+	flags.StringSliceVar(&f.protocols, "protocol", nil, "preferred `protocols` of the location, such as https,ftp")
+	flags.StringSliceVar(&f.onlyProtocols, "only-protocol", nil, "allowed `protocols` of the location")
 	flags.StringSliceVar(&f.via, "via", nil, "`ways` to try, in this order: dns, http, local")
 	f.dns.add(cmd)
 	flags.StringVar(&f.server, "server", os.Getenv("STELE_SERVER"), "`URL` of a resolver to ask over HTTP (environment: STELE_SERVER)")
-	flags.DurationVar(&f.timeout, "timeout", 15*time.Second, "for how long to try to resolve, all in all")
+	flags.DurationVar(&f.timeout, "timeout", 15*time.Second, "maximum duration of the whole resolution")
 	usage.Choices(cmd, "via", client.ViaDNS, client.ViaHTTP, client.ViaLocal)
 	usage.Choices(cmd, "protocol", "https", "http", "ftp", "rtsp")
 	usage.Choices(cmd, "only-protocol", "https", "http", "ftp", "rtsp")
@@ -417,12 +420,12 @@ const dnssecOff client.DNSSEC = "off"
 func (f *dnsFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.servers, "dns", nil, "`address` of a name server, such as 127.0.0.1:5353, tls://192.0.2.1#dns.example.org or https://dns.example.org/dns-query; may be repeated (default: the system's)")
-	flags.StringVar(&f.root, "root", "", "`zone` with the keys of all namespaces, such as urn.example., or with @ before it one name with the rules of all (default urn.arpa., of ARKs ark.arpa., of handles, DOIs and PURLs uri.arpa.)")
-	flags.StringSliceVar(&f.compat, "compat", nil, "`zones` whose rules have patterns and URLs in separate fields, as the thesis on the EDDDS prints them; alone: all")
+	flags.StringVar(&f.root, "root", "", "`zone` with the keys of all namespaces, such as urn.example., or @NAME for one name with the rules of all namespaces (default urn.arpa.; for ARKs ark.arpa.; for handles, DOIs and PURLs uri.arpa.)")
+	flags.StringSliceVar(&f.compat, "compat", nil, "`zones` whose rules have patterns and URLs in separate fields, as the thesis on the EDDDS prints them; without a value: all zones")
 	flags.Lookup("compat").NoOptDefVal = "."
-	flags.StringVar(&f.dnssec, "dnssec", "", "have answers of the DNS prove themselves: `how` is validate (check signatures; alone it is that) or trust-ad (take the word of name servers that are asked by tls:// or https://)")
+	flags.StringVar(&f.dnssec, "dnssec", "", "DNSSEC `mode`: validate (check signatures; the default of the flag alone) or trust-ad (trust the AD bit of name servers that are queried over tls:// or https://)")
 	flags.Lookup("dnssec").NoOptDefVal = string(client.Validate)
-	flags.StringVar(&f.anchors, "anchors", "", "`file` with the keys to trust, as DNSKEY or DS records; with --dnssec (default: those of the public DNS's root)")
+	flags.StringVar(&f.anchors, "anchors", "", "`file` of trust anchors, as DNSKEY or DS records; with --dnssec (default: those of the root of the public DNS)")
 	if f.unproven {
 		usage.Choices(cmd, "dnssec", client.Validate, client.TrustAD, dnssecOff)
 	} else {

@@ -17,18 +17,17 @@ func (p *program) revertCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revert ID --to VERSION | --import NUMBER",
 		Short: "Go back to an earlier version, or undo an import",
-		Long: `Revert gives a record the contents that it had in an earlier version, as a new
-version: nothing is deleted, and the names that it got since stay. A version whose
-contents were removed by a legal order does not come back. A signature comes back if
-its key may still sign.
+		Long: `Revert gives a record the content of an earlier version, as a new version. It deletes
+nothing, and the names that the record got since stay. It does not bring back content
+that was removed by a legal order. It brings back a signature if its key may still sign.
 
-With --import it undoes a whole import. Names that the import made are withdrawn;
-records that it changed get back what they said before it; records that an editor
-changed since are listed and left. A revert that was interrupted goes on when the same
-command is given again. It has a number itself, and can be reverted. Namespaces that
-the import made stay.
+With --import revert undoes a whole import. It withdraws names that the import made, and
+gives records that the import changed their previous content. It lists records that an
+editor changed since, and leaves them. If a revert is interrupted, give the same command
+again: it continues. The revert has a number itself, and can be reverted. Namespaces
+that the import made stay.
 
-'stele history ID' lists the versions of a record, and 'stele import ls' imports.`,
+'stele history ID' lists the versions of a record, and 'stele import ls' lists imports.`,
 		Example: `  stele revert ark:12345/x1 --to 2
   stele revert --import 17 --dry-run
   stele revert --import 17 --reason 'The file had the wrong shelf marks.'`,
@@ -64,10 +63,10 @@ the import made stay.
 		},
 	}
 	flags := cmd.Flags()
-	flags.Uint64Var(&to, "to", 0, "the `version` whose contents the record gets")
+	flags.Uint64Var(&to, "to", 0, "`version` whose content the record gets")
 	flags.Uint64Var(&number, "import", 0, "undo the import with this `number`")
-	flags.BoolVar(&o.DryRun, "dry-run", false, "tell what would be done to which record, and do nothing")
-	flags.StringVar(&o.Reason, "reason", "", "`why`, for the tombstones of names that the import made")
+	flags.BoolVar(&o.DryRun, "dry-run", false, "print what would change, and change nothing")
+	flags.StringVar(&o.Reason, "reason", "", "`reason` for the tombstones of names that the import made")
 	ifVersionFlag(cmd, &ifVersion)
 	return usage.NeverFiles(cmd)
 }

@@ -16,15 +16,15 @@ func (p *program) showCommand() *cobra.Command {
 	var version uint64
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show what is kept of an identifier",
+		Short: "Show the record of an identifier",
 		Long: `Show prints the record that has a name, by its identifier or by an alias, in any
-spelling: its names, its state, where it is, what is known of it and what is
-promised. A withdrawn record shows its tombstone.
+spelling: names, state, targets, metadata and persistence. For a withdrawn record it
+prints the tombstone.
 
-With --at it shows the record as it was at a date (at the end of that day, in UTC)
-or at a time, with --version a version of it; 'stele history ID' lists them.
+With --at it prints the record as it was at a date (at the end of that day, in UTC) or
+at a time; with --version it prints that version. 'stele history ID' lists the versions.
 
-It exits with 3 if there is no such record, or was none then.`,
+It exits with 3 if the record does not exist, or did not exist at that time.`,
 		Example: `  stele show ark:12345/x54xz321
   stele show https://doi.org/10.5072/rivers --at 2024-05-17
   stele show 10.5072/rivers --version 2 --json | jq .targets`,
@@ -56,7 +56,7 @@ It exits with 3 if there is no such record, or was none then.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "", "the record as it was at this `date`, or date and time")
-	cmd.Flags().Uint64Var(&version, "version", 0, "this `version` of the record")
+	cmd.Flags().StringVar(&at, "at", "", "show the record as it was at this `date`, or date and time")
+	cmd.Flags().Uint64Var(&version, "version", 0, "show this `version` of the record")
 	return usage.NeverFiles(cmd)
 }

@@ -34,16 +34,16 @@ func (p *program) signCommand() *cobra.Command {
 		Short: "Sign what an identifier stands for",
 		Long: `Sign reads FILE, which is what the identifier stands for, and registers its size and
 SHA-256, signed with a private key of the identifier's namespace or of one above it
-('stele key new' makes one). FILE and the private key stay here: only the signature goes
-to the registry. With - for FILE it reads standard input.
+('stele key new' makes one). FILE and the private key stay here: sign sends only the
+signature to the registry. With - for FILE it reads standard input.
 
-Who gets the identifier's bytes from anywhere can check then that they are what was
-signed ('stele get --verify'). A signature is for one identifier, and says nothing of
-where the bytes are: when targets change, it stays.
+Readers who get the file from any source can then check that it is what was signed
+('stele get --verify'). A signature is for one identifier and does not depend on the
+location of the file: it stays valid when targets change.
 
 A record has up to 16 signatures: of several files, such as the same text in two media
-types, or of several keys. --replace takes the place of all that are of the same media
-type; what was signed before stays in the history.`,
+types, or by several keys. --replace replaces all signatures of the same media type; the
+history keeps the earlier ones.`,
 		Example: `  stele sign urn:paradisec:ab1:001:a song.wav --key paradisec.key --type audio/wav
   curl -s https://example.org/report.pdf | stele sign ark:12345/x5report - --key ark.key --type application/pdf --replace`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -67,10 +67,10 @@ type; what was signed before stays in the history.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.sign(cmd, &f, args[0], args[1]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.key, "key", "", "the private key: a `file` in PEM")
-	flags.StringVar(&f.media, "type", "", "media `type` of what is signed, such as audio/wav")
-	flags.StringVar(&f.date, "date", "", "when it is signed: a `time`, if not now")
-	flags.BoolVar(&f.replace, "replace", false, "take the place of all signatures of the same media type")
+	flags.StringVar(&f.key, "key", "", "`file` with the private key (PEM)")
+	flags.StringVar(&f.media, "type", "", "media `type` of the file, such as audio/wav")
+	flags.StringVar(&f.date, "date", "", "`time` of the signature (default now)")
+	flags.BoolVar(&f.replace, "replace", false, "replace all signatures of the same media type")
 	ifVersionFlag(cmd, &f.ifVersion)
 	// It fails only for a flag that the command does not have.
 	_ = cmd.MarkFlagFilename("key")

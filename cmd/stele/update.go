@@ -23,19 +23,19 @@ func (p *program) updateCommand() *cobra.Command {
 	var f updateFlags
 	cmd := &cobra.Command{
 		Use:   "update ID",
-		Short: "Change what an identifier stands for",
-		Long: `Update changes what the flags say and leaves the rest. Every change is a new
-version, kept with who made it and when; 'stele history ID' shows them.
+		Short: "Change the record of an identifier",
+		Long: `Update changes the fields that flags name, and leaves the others. Every change is a new
+version, stored with its author and its date; 'stele history ID' lists the versions.
 
---to takes the place of the target with the same service, type and language, of
-which it keeps order, preference, TTL, status and the rest unless you give them. If
-there is no such target, one is added. --drop-to removes a target by its URL.
+--to replaces the target with the same service, type and language. It keeps the order,
+preference, TTL, status and other settings of that target unless you give them. If there
+is no such target, update adds one. --drop-to removes a target by its URL.
 
---meta key= removes a field of the metadata, as --title '' removes the title.
---alias adds a name; no name can be taken away. --reader replaces all readers, and
---public opens the record to everybody.
+--meta key= removes a metadata field, as --title '' removes the title. --alias adds a
+name; names can't be removed. --reader replaces all readers, and --public makes the
+record public.
 
-With --if-version N nothing is written if somebody changed the record meanwhile.`,
+With --if-version N update writes nothing if the record was changed in the meantime.`,
 		Example: `  stele update ark:12345/x54xz321 --to https://archive.example.org/report.pdf --type application/pdf
   stele update 10.5072/rivers --title 'Rivers of Pará, second edition' --meta edition=2
   stele update 10.5072/rivers --drop-to http://mirror.example.org/rivers --if-version 4
@@ -59,15 +59,15 @@ With --if-version N nothing is written if somebody changed the record meanwhile.
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.drop, "drop-to", nil, "remove the target with this `URL`; may be repeated")
-	flags.BoolVar(&f.public, "public", false, "let everybody see it")
-	flags.BoolVar(&f.activate, "activate", false, "make a reserved record active: it resolves from now on")
+	flags.BoolVar(&f.public, "public", false, "make the record public")
+	flags.BoolVar(&f.activate, "activate", false, "activate a reserved record, so that it resolves")
 	ifVersionFlag(cmd, &f.ifVersion)
 	return usage.NeverFiles(cmd)
 }
 
 // ifVersionFlag adds the flag by which a user overwrites only a version they have seen.
 func ifVersionFlag(cmd *cobra.Command, version *uint64) {
-	cmd.Flags().Uint64Var(version, "if-version", 0, "write only if this is the record's version")
+	cmd.Flags().Uint64Var(version, "if-version", 0, "write only if the record has this version")
 }
 
 // check finds what is wrong with the flags themselves.

@@ -15,13 +15,13 @@ func (p *program) withdrawCommand() *cobra.Command {
 	var ifVersion uint64
 	cmd := &cobra.Command{
 		Use:   "withdraw ID --reason TEXT",
-		Short: "End the use of an identifier, with a reason",
-		Long: `Withdraw puts a tombstone where the record was: whoever asks for the name is told
-why the thing is gone, since when, and what to use instead. The record stays, with
-its history, and the name is never given to anything else.
+		Short: "Withdraw an identifier, with a reason",
+		Long: `Withdraw replaces the record with a tombstone: clients that ask for the name learn why
+it was withdrawn, when, and what to use instead. The registry keeps the record and its
+history, and never gives the name to another record.
 
-To withdraw a record that is withdrawn changes reason and replacement. 'stele
-reinstate ID' takes a withdrawal back.`,
+Withdraw changes the reason and the replacement of a record that is already withdrawn.
+'stele reinstate ID' undoes a withdrawal.`,
 		Example: `  stele withdraw ark:12345/x54xz321 --reason 'Retracted by its authors.'
   stele withdraw 10.5072/rivers --reason 'Merged into the atlas.' --replacement 10.5072/atlas`,
 		Args: usage.OneArgument("the identifier"),
@@ -42,8 +42,8 @@ reinstate ID' takes a withdrawal back.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "`why`, for those who come later")
-	cmd.Flags().StringVar(&replacement, "replacement", "", "`ID` of what to use instead")
+	cmd.Flags().StringVar(&reason, "reason", "", "`reason`, which is public")
+	cmd.Flags().StringVar(&replacement, "replacement", "", "`ID` to use instead")
 	ifVersionFlag(cmd, &ifVersion)
 	return usage.NeverFiles(cmd)
 }
