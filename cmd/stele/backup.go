@@ -12,15 +12,17 @@ func (p *program) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup DIR",
 		Short: "Copy the registry to a new folder",
-		Long: `Backup copies the registry, as it is at one moment, to a folder that is not there
-yet. The copy has everything: records with their history, namespaces, and how far
-minters are. On the same disk it shares files with the registry, and so takes
-little time and room; copy it to another disk or machine, or it does not outlive
-this one.
+		Long: `Backup copies the registry, as it is at one moment, to a folder that must not exist yet.
+The backup is complete: it has the records with their history, the namespaces, and the
+positions of the minters.
 
-With --server the copy comes from there to this machine, while the server goes on.
+On the same disk the backup shares files with the registry, so it takes little time and
+space. Copy it to another disk or machine: otherwise both are lost with this disk.
 
-'stele restore DIR' brings it back, and 'stele verify --data DIR' checks it.`,
+With --server the command downloads the backup from the server, which continues to
+answer requests.
+
+'stele restore DIR' restores a backup, and 'stele verify --data DIR' checks it.`,
 		Example: `  stele backup /backups/stele-$(date +%F)
   stele backup /backups/stele-$(date +%F) --server https://id.example.org
   stele --data /srv/stele backup /srv/stele-backup && tar -C /srv -cf - stele-backup | ssh vault 'cat > stele.tar'`,

@@ -21,13 +21,13 @@ const configVariable = "STELE_CONFIG"
 func (p *program) configCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "config",
-		Short: "The server's configuration: what there is, what holds, what is wrong",
-		Long: `The server is configured by flags, by the environment and by a file in TOML. Each
-setting has one name: a key of the file, a flag of 'stele serve', and in capitals
-behind STELE_ a variable. Flags win over the environment, that over the file, and the
-file over the defaults.
+		Short: "Show and check the server's configuration",
+		Long: `The server takes its settings from flags, environment variables and a TOML file. Each
+setting has one name: log-level in the file is the flag --log-level of 'stele serve',
+and the variable STELE_LOG_LEVEL. A flag overrides the environment, the environment
+overrides the file, and the file overrides the default.
 
-The file is the one that --config or STELE_CONFIG names; there is no other.`,
+--config or STELE_CONFIG names the file. The server does not look for any other file.`,
 		Example: `  stele config list
   stele config check stele.toml
   stele config show --config stele.toml`,
@@ -39,7 +39,7 @@ func (p *program) configListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List all settings",
-		Long:    "List prints all settings: what they are for, how they are written, and their defaults.",
+		Long:    "List prints all settings, with their purpose, their syntax and their defaults.",
 		Example: "  stele config list\n  stele config list --markdown\n  stele config list --json",
 		Args:    usage.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
@@ -52,7 +52,7 @@ func (p *program) configListCommand() *cobra.Command {
 			return listSettings(p.stdout)
 		},
 	}
-	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the table of docs/configuration.md")
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the table in docs/configuration.md")
 	return usage.NeverFiles(cmd)
 }
 
@@ -108,16 +108,16 @@ func (p *program) configCheckCommand() *cobra.Command {
 	try := false
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Tell what is wrong in a configuration",
-		Long: `Check reads a configuration file (or the one that STELE_CONFIG names) and the
-environment as 'stele serve' would, and prints all that is wrong, with the line. It
-opens no registry and no socket.
+		Short: "Check a configuration",
+		Long: `Check reads a configuration file (by default the one that STELE_CONFIG names) and the
+environment as 'stele serve' does, and prints every problem with its line. It opens
+neither the registry nor a socket.
 
-With --try it also tries what the server will need, as the user who runs it: keys and
-certificates are read, folders are written to, the sockets are opened and closed again,
-and the database is asked. Run it as the user of the server, before the server starts.
+With --try it also tests what the server needs, as the user who runs the command: it
+reads keys and certificates, writes to folders, opens and closes the sockets, and
+connects to the database. Run it as the user of the server, before the server starts.
 
-It exits with 1 if something is wrong.`,
+It exits with 1 if it finds a problem.`,
 		Example: "  stele config check stele.toml\n  sudo -u stele stele config check --try /etc/stele/stele.toml\n  STELE_HTTP=:80 stele config check",
 		Args:    usage.AtMostOne("the file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -132,7 +132,7 @@ It exits with 1 if something is wrong.`,
 			return p.checkConfig(c, file)
 		},
 	}
-	cmd.Flags().BoolVar(&try, "try", false, "try what the server will need: keys, folders, sockets, the database")
+	cmd.Flags().BoolVar(&try, "try", false, "also test the keys, folders, sockets and database that the server needs")
 	return cmd
 }
 
@@ -177,9 +177,9 @@ func (p *program) configShowCommand() *cobra.Command {
 	file := ""
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Show what holds, and where it comes from",
-		Long: `Show prints what file and environment come to, as a configuration file, and behind
-each line where its value comes from.`,
+		Short: "Show the settings in effect, and the source of each",
+		Long: `Show prints the settings that the file and the environment give, as a configuration
+file. A comment on each line names the source of the value.`,
 		Example: "  stele config show\n  stele config show --config stele.toml",
 		Args:    usage.NoArguments,
 		RunE: func(*cobra.Command, []string) error {

@@ -31,18 +31,18 @@ func (p *program) doctorCommand() *cobra.Command {
 	var o doctorOptions
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look a running installation over, and say what to do",
-		Long: `Doctor looks at everything around a registry that can go wrong by itself: the
-configuration, the folder and its disk, the clock, the server and its certificates, the
-delegation of published zones, tokens and backups. It prints a line for each thing it
-looked at: ok, a warning, or a problem, with what to do. It changes nothing.
+		Short: "Check an installation, and say what to do",
+		Long: `Doctor checks the environment of a registry: the configuration, the folder and its disk,
+the clock, the server and its certificates, the delegation of published zones, tokens
+and backups. It prints a line for each check: ok, a warning, or a problem, with what to
+do. It changes nothing.
 
-Run it on the machine of the server, as the server's user, with the configuration of
-the server. To look into the registry while the server runs it needs the token of an
-administrator, in STELE_TOKEN or --token-file. With --server it looks at a server elsewhere, as far as
-that is possible from outside.
+Run it on the machine of the server, as the server's user, with the configuration of the
+server. To read the registry while the server runs, doctor needs the token of an
+administrator, in STELE_TOKEN or --token-file. With --server it checks a remote server,
+as far as that is possible from outside.
 
-It exits with 1 if there is a problem; warnings are none.`,
+It exits with 1 if it finds a problem. Warnings don't change the exit code.`,
 		Example: `  sudo -u stele stele doctor --config /etc/stele/stele.toml --token-file /etc/stele/doctor.token --backup /var/backups/stele
   stele doctor --server https://id.example.org --json
   stele doctor --dns 9.9.9.9`,
@@ -51,8 +51,8 @@ It exits with 1 if there is a problem; warnings are none.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.config, "config", os.Getenv(configVariable), "configuration `file` of the server (environment: STELE_CONFIG)")
-	flags.StringVar(&o.backup, "backup", "", "`folder` in which backups are kept")
-	flags.StringArrayVar(&o.dns, "dns", nil, "`address` of a name server that answers about the whole DNS; if it has a port, all servers of zones are asked at that port (default: the system's)")
+	flags.StringVar(&o.backup, "backup", "", "`folder` of the backups")
+	flags.StringArrayVar(&o.dns, "dns", nil, "`address` of a recursive name server; if it has a port, doctor queries the servers of zones at that port, too (default: the system's)")
 	_ = cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt))
 	_ = cmd.RegisterFlagCompletionFunc("backup", usage.Folders)
 	return usage.NeverFiles(cmd)

@@ -22,20 +22,21 @@ func (p *program) exportCommand() *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{
 		Use:   "export [PREFIX]",
-		Short: "Write all records to a file",
-		Long: `Export writes the records whose identifiers begin with PREFIX, or all, as import
-reads them: one in JSON a line, by scheme and then in the order of their names. What
-is exported from another registry that imported it is the same, byte for byte.
+		Short: "Write records to a file",
+		Long: `Export writes the records whose identifiers begin with PREFIX, or all records, in the
+format that import reads: one JSON object per line, ordered by scheme and then by name.
+If another registry imports the file, its export is the same, byte for byte.
 
-A file that is named .gz or .zst is compressed. It appears when it is complete.
+Export compresses a file whose name ends in .gz or .zst. The file appears when it is
+complete.
 
-The version is left out: it counts the changes in one registry. With --history all
-versions are written, the oldest first; a file like that is for people and programs
-to read, not for import.
+The records have no version numbers, because a version counts the changes in one
+registry. With --history export writes all versions, oldest first. Such a file is for
+people and programs to read, not for import.
 
-CSV has one row a record, with a column for everything that some record says, and says
-all that jsonl does. A cell that a spreadsheet would take for a formula gets an
-apostrophe in front, which import takes away. The records are read twice for it.`,
+CSV has one row per record, with a column for every field that some record has, and
+contains all that jsonl does. Export puts an apostrophe before a cell that a spreadsheet
+would interpret as a formula; import removes it. CSV export reads the records twice.`,
 		Example: `  stele export > records.jsonl
   stele export ark:12345/x5 -o x5.jsonl.zst
   stele export --namespaces -o registry.jsonl.gz
@@ -55,9 +56,9 @@ apostrophe in front, which import takes away. The records are read twice for it.
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.file, "output", "o", "", "write to this `file`, not to standard output")
-	flags.StringVar(&o.format, "format", "jsonl", "jsonl or csv")
-	flags.BoolVar(&o.namespaces, "namespaces", false, "write namespaces too, before the records")
+	flags.StringVarP(&o.file, "output", "o", "", "write to this `file` instead of standard output")
+	flags.StringVar(&o.format, "format", "jsonl", "format of the file: jsonl or csv")
+	flags.BoolVar(&o.namespaces, "namespaces", false, "also write namespaces, before the records")
 	flags.BoolVar(&o.history, "history", false, "write all versions of each record")
 	usage.Choices(cmd, "format", "jsonl", "csv")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions

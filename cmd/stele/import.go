@@ -33,36 +33,35 @@ func (p *program) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE|-",
 		Short: "Register many records from a file",
-		Long: `Import reads records from a file, or from standard input if FILE is -, and
-registers them. The file has a record in JSON a line, as export and show --json
-write it, or is CSV with a header; gzip and zstd are recognised. docs/import.md
-tells more of both.
+		Long: `Import reads records from a file, or from standard input if FILE is -, and registers
+them. The file has one JSON object per line, as 'stele export' and 'stele show --json'
+write it, or is CSV with a header. Import recognises gzip and zstd. docs/import.md
+describes both formats.
 
-A line that can't be imported does not stop the others. It goes to FILE.rejects
-(see --rejects) with its number and what is wrong, and import exits with 1. That
-file can be imported when its lines are mended.
+A line that can't be imported does not stop the import. Import writes it to FILE.rejects
+(see --rejects) with its number and the problem, and exits with 1. Correct the lines of
+that file, and import it.
 
-A record that is registered already just like that is passed over. One that is
-registered with something else is rejected, or with --update changed, as a new
-version. What the file does not mention stays as it is: columns that are not there,
-members that a line of JSON does not have. An empty cell says nothing, unless
---empty-clears is given; in JSON null removes. With --replace the file says everything,
-and what it leaves out is removed. Look at --update --dry-run first: it shows every
-field that changes.
+Import skips a record that is already registered with the same content. It rejects a
+record that is registered with other content, or with --update changes it, as a new
+version. It leaves fields alone that the file does not have: missing columns, missing
+members of a JSON object. An empty cell changes nothing, unless --empty-clears is given;
+in JSON null removes a field. With --replace import also removes the fields that the
+file does not have. Try --update --dry-run first: it shows every field that changes.
 
-Columns may have other names: title, author, link and others are understood, and
---map says what the rest means. Files of Excel are read as they are: in Windows-1252,
-Latin-1 or UTF-16, with semicolons or tabs.
+Import knows usual names of columns, such as title, author and link; --map defines
+others. It reads files of Excel as they are: in Windows-1252, Latin-1 or UTF-16, with
+semicolons or tabs.
 
-An import has a number, which is printed. 'stele import ls' lists imports, and
-'stele revert --import NUMBER' undoes one.
+Import prints the number of the import. 'stele import ls' lists imports, and 'stele
+revert --import NUMBER' undoes one.
 
-An import that was interrupted, or killed, goes on where it was when the same
-command is given again. One that is complete has nothing left to do.
+If an import is interrupted or killed, give the same command again: it continues where
+it stopped. If the import is complete, the same command does nothing.
 
-Whoever works on the folder of the registry is its administrator, so import
-believes a file that says when a record was created and changed, and by whom. With
---fresh it does not. With --server it takes an administrator to be believed.`,
+A file can say when a record was created and changed, and by whom. On a folder or a
+database import accepts this, because the user of a local registry is its administrator;
+with --server it accepts it from an administrator only. With --fresh it ignores it.`,
 		Example: `  stele import records.jsonl
   stele import --dry-run records.csv.gz
   zcat old.jsonl.gz | jq -c 'select(.state != "withdrawn")' | stele import -
@@ -87,15 +86,15 @@ believes a file that says when a record was created and changed, and by whom. Wi
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.Rejects, "rejects", "", "`file` for lines that can't be imported (default FILE.rejects, or standard error)")
-	flags.IntVar(&o.MaxErrors, "max-errors", -1, "give up when more lines than this are rejected (-1: never)")
-	flags.BoolVar(&o.DryRun, "dry-run", false, "tell what would happen, and write nothing")
-	flags.BoolVar(&o.Update, "update", false, "change records that are registered already")
-	flags.BoolVar(&o.Again, "again", false, "start over, even if an earlier import of the file is complete")
-	flags.BoolVar(&o.Replace, "replace", false, "with --update: remove what the file leaves out, except names and signatures")
-	flags.BoolVar(&o.EmptyClears, "empty-clears", false, "with --update: an empty cell of a CSV file removes what is there")
-	flags.StringArrayVar(&o.Columns, "map", nil, "what a column of a CSV file means, as `COLUMN=FIELD`; the field - passes it over, and '*=meta' makes metadata of all that are not known")
-	flags.StringVar(&o.encoding, "encoding", string(bulk.Auto), "how characters stand in a CSV file: auto, utf-8, cp1252, latin-1 or utf-16")
-	flags.BoolVar(&o.Fresh, "fresh", false, "do not believe when records were created and changed, and by whom")
+	flags.IntVar(&o.MaxErrors, "max-errors", -1, "stop when more lines than this are rejected (-1: never)")
+	flags.BoolVar(&o.DryRun, "dry-run", false, "print what would happen, and write nothing")
+	flags.BoolVar(&o.Update, "update", false, "change records that are already registered")
+	flags.BoolVar(&o.Again, "again", false, "start again, even if an earlier import of the file is complete")
+	flags.BoolVar(&o.Replace, "replace", false, "with --update: remove fields that the file does not have, except names and signatures")
+	flags.BoolVar(&o.EmptyClears, "empty-clears", false, "with --update: an empty cell of a CSV file removes the field")
+	flags.StringArrayVar(&o.Columns, "map", nil, "meaning of a column of a CSV file, as `COLUMN=FIELD`; the field - skips the column, and '*=meta' turns all unknown columns into metadata")
+	flags.StringVar(&o.encoding, "encoding", string(bulk.Auto), "character encoding of a CSV file: auto, utf-8, cp1252, latin-1 or utf-16")
+	flags.BoolVar(&o.Fresh, "fresh", false, "ignore what the file says about when records were created and changed, and by whom")
 	usage.Choices(cmd, "encoding", bulk.Encodings()...)
 	_ = cmd.RegisterFlagCompletionFunc("map", cobra.NoFileCompletions)
 	cmd.AddCommand(p.importListCommand())
@@ -275,8 +274,8 @@ func (p *program) importListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List imports, with their numbers",
-		Long: `Ls lists imports, the oldest first: number, when it began, by whom, what was imported
-and what became of it. An administrator sees all, others see their own. 'stele revert
+		Long: `Ls lists imports, oldest first: the number, the start, the user, the source and the
+result. An administrator sees all imports, other users see their own. 'stele revert
 --import NUMBER' undoes one.`,
 		Example: "  stele import ls\n  stele import ls --json | jq 'select(.updated > 0)'",
 		Args:    usage.NoArguments,

@@ -44,8 +44,8 @@ func (p *program) registryFlags(root *cobra.Command) {
 	p.storeFlag(root)
 	p.secretFlag(root)
 	p.remote.add(root)
-	flags.StringSliceVar(&p.config.PURLHosts, "purl-host", environmentList("purl-host", nil), "hosts whose http names are PURLs, beside those of the registry; see 'stele purl-host' (environment: STELE_PURL_HOST)")
-	flags.StringSliceVar(&p.config.CheckedShoulders, "checked", environmentList("checked", nil), "shoulders of ARKs whose names end in a check character, such as 12345/x5 (environment: STELE_CHECKED)")
+	flags.StringSliceVar(&p.config.PURLHosts, "purl-host", environmentList("purl-host", nil), "PURL hosts, in addition to those of the registry; see 'stele purl-host' (environment: STELE_PURL_HOST)")
+	flags.StringSliceVar(&p.config.CheckedShoulders, "checked", environmentList("checked", nil), "ARK shoulders whose names end in a check character, such as 12345/x5 (environment: STELE_CHECKED)")
 }
 
 // environmentList returns the list that the environment has for a setting, or else
@@ -222,7 +222,7 @@ func (p *program) place() registry.Place {
 
 // storeFlag adds the flag that names a database.
 func (p *program) storeFlag(root *cobra.Command) {
-	root.PersistentFlags().StringVar(&p.store, "store", os.Getenv("STELE_STORE"), "`URL` of the PostgreSQL database of the registry, instead of a folder; its password is better in PGPASSWORD, or in ~/.pgpass (environment: STELE_STORE)")
+	root.PersistentFlags().StringVar(&p.store, "store", os.Getenv("STELE_STORE"), "`URL` of the PostgreSQL database of the registry, instead of a folder; put the password in PGPASSWORD or in ~/.pgpass (environment: STELE_STORE)")
 	// It fails only for a flag that the command does not have.
 	_ = root.RegisterFlagCompletionFunc("store", cobra.NoFileCompletions)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -274,10 +274,10 @@ const tokenVariable = "STELE_TOKEN"
 
 func (f *remoteFlags) add(root *cobra.Command) {
 	flags := root.PersistentFlags()
-	flags.StringVar(&f.server, "server", os.Getenv("STELE_SERVER"), "`URL` of the server whose registry it is, instead of a folder; the token is in the environment, in STELE_TOKEN (environment: STELE_SERVER)")
+	flags.StringVar(&f.server, "server", os.Getenv("STELE_SERVER"), "`URL` of a server whose registry to use, instead of a folder; put the token in STELE_TOKEN (environment: STELE_SERVER)")
 	flags.StringVar(&f.tokenFile, "token-file", os.Getenv("STELE_TOKEN_FILE"), "`file` with the token, instead of STELE_TOKEN (environment: STELE_TOKEN_FILE)")
-	flags.StringVar(&f.authority, "ca", os.Getenv("STELE_CA"), "`file` with certificates (PEM) of authorities to trust beside the system's (environment: STELE_CA)")
-	flags.BoolVar(&f.plainHTTP, "plain-http", false, "send the token to another machine over http, where everybody on the way can read it")
+	flags.StringVar(&f.authority, "ca", os.Getenv("STELE_CA"), "`file` with CA certificates (PEM) to trust in addition to those of the system (environment: STELE_CA)")
+	flags.BoolVar(&f.plainHTTP, "plain-http", false, "send the token to another machine over http, where every machine on the path can read it")
 	// It fails only for a flag that the command does not have.
 	_ = root.RegisterFlagCompletionFunc("server", cobra.NoFileCompletions)
 }

@@ -24,42 +24,41 @@ func (p *program) restoreCommand() *cobra.Command {
 	confirm, present, floor := "", "", uint32(0)
 	cmd := &cobra.Command{
 		Use:   "restore DIR",
-		Short: "Put a backup in the place of the registry",
-		Long: `Restore copies a backup beside the registry, verifies the copy, and only then puts
-it in the registry's place, in one step. The backup is not changed. The registry as
-it was is kept beside it, in a folder whose name ends in .before- and the time.
+		Short: "Replace the registry with a backup",
+		Long: `Restore copies a backup, verifies the copy, and then replaces the registry with it, in
+one step. It does not change the backup. It keeps the previous registry beside the new
+one, in a folder whose name ends in .before- and the time.
 
-Names that were given after the backup was made must not be given again. Minters
-that make names of dates go on from now, or from their last date if that is later.
-Where names come from a template nobody knows how many were given, so it stays shut
-until an administrator has set its counter ahead: 'stele ns skip PREFIX +N', with N
-more than could have been given since the backup.
+Names that were issued after the backup must not be issued again. Minters that make
+names from dates continue from now, or from their last date if that is later. For a
+template the number of names issued since the backup is unknown, so the template is shut
+until an administrator advances its counter: 'stele ns skip PREFIX +N', with N larger
+than the number of names that may have been issued since the backup.
 
-What was decided since the backup stays: tokens that were revoked, users who were
-disabled, owners and roles in namespaces, signing keys that were revoked, and records
-that were redacted are as they are in the registry that is replaced. Where there is no
-such registry, as on a new machine, or where it can't be read, the backup can't know of
-them: then all tokens are shut until you make a new one or open them ('stele token
-open'), unless you say --accept-tokens.
+Restore keeps what was decided since the backup. Revoked tokens, disabled users, owners
+and roles in namespaces, revoked signing keys, and redacted records are as they are in
+the registry that is replaced. If there is no such registry, as on a new machine, or if
+it can't be read, restore shuts all tokens until you make a new one or open them ('stele
+token open'), unless you give --accept-tokens.
 
-Zones of the DNS get serials above those that they had in the registry that is replaced,
-above those that their secondaries have, which are asked, and above --serial-floor, so
-that every secondary takes the whole zone. Secondaries are asked at public addresses, and
-at those of --notify-allow. If the serial of the registry that is replaced is not known,
-no floor is given, and a secondary does not say which serial it has, a zone is not
-transferred until 'stele zone raise' has given it a serial.
+Restore gives DNS zones a serial above the one in the registry that is replaced, above
+those of the secondaries, which it queries, and above --serial-floor, so that every
+secondary transfers the whole zone. It queries secondaries at public addresses, and at
+those of --notify-allow. If the serial of the registry that is replaced is not known,
+you give no floor, and a secondary does not report its serial, the zone is not
+transferred until 'stele zone raise' gives it a serial.
 
-The registry begins a new generation: version tokens, cursors and idempotency keys from
-before the restore are refused.
+The registry begins a new generation: it refuses version tokens, cursors and idempotency
+keys from before the restore.
 
-With --store the backup, which must be one of a database, goes into a database that is
-empty except for what 'stele store migrate' made there. Name the one that it replaces
-with --present, a URL or a folder: what was decided there since the backup is kept as
-above, and it is sealed, so that no server writes to it any more.
+With --store restore writes the backup, which must be one of a database, into a database
+that is empty except for what 'stele store migrate' made. Name the registry that it
+replaces with --present, a URL or a folder: restore keeps what was decided there since
+the backup, as above, and seals that registry, so that no server writes to it any more.
 
-With --server the backup goes there, and the server does the same while it goes on.
-So that nobody replaces the wrong registry, --confirm must name the folder of the
-registry on the server.`,
+With --server restore uploads the backup, and the server does the same while it
+continues to run. --confirm must name the folder of the server's registry, so that you
+don't replace the wrong registry.`,
 		Example: `  stele restore /backups/stele-2031-05-02
   stele --data /srv/stele restore /srv/stele-backup && stele --data /srv/stele ns skip ark:12345/x5 +10000
   stele restore /backups/stele-2031-05-02 --store postgres://stele@db/stele2 --present postgres://stele@db/stele
@@ -101,11 +100,11 @@ registry on the server.`,
 			return p.printRestore(report)
 		},
 	}
-	cmd.Flags().StringVar(&confirm, "confirm", "", "`name` of the folder of the server's registry that is replaced")
-	cmd.Flags().StringVar(&present, "present", "", "`place` of the registry that the database replaces: a URL or a folder; with --store")
-	cmd.Flags().Uint32Var(&floor, "serial-floor", 0, "`serial` that no secondary is above: restored zones get higher ones")
+	cmd.Flags().StringVar(&confirm, "confirm", "", "`name` of the folder of the server's registry to replace")
+	cmd.Flags().StringVar(&present, "present", "", "`place` of the registry that the database replaces, a URL or a folder; with --store")
+	cmd.Flags().Uint32Var(&floor, "serial-floor", 0, "`serial` that no secondary exceeds; restored zones get higher serials")
 	p.allowFlag(cmd)
-	cmd.Flags().BoolVar(&p.acceptTokens, "accept-tokens", false, "leave tokens good where no registry is replaced that knows which were revoked")
+	cmd.Flags().BoolVar(&p.acceptTokens, "accept-tokens", false, "keep tokens valid if no replaced registry says which were revoked")
 	// It fails only for a flag that the command does not have.
 	_ = cmd.RegisterFlagCompletionFunc("present", usage.Folders)
 	_ = cmd.RegisterFlagCompletionFunc("confirm", cobra.NoFileCompletions)

@@ -63,16 +63,15 @@ func (p *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "stele",
 		Short: "Names that outlive their addresses",
-		Long: `Stele mints persistent identifiers, keeps what they stand for, and resolves
-them: IBI, URN, ARK, handles and DOIs, PURL and LSID.
+		Long: `Stele mints persistent identifiers, stores their records, and resolves them: IBI, URN,
+ARK, handles and DOIs, PURL and LSID.
 
-To see it all at once, run the demo: it serves a small registry of examples, and
-prints what to try.
+Begin with the demo: it serves a small registry of examples, and prints commands to try.
 
   stele serve --demo
 
-The registry is in a folder (--data), in a PostgreSQL database (--store), or behind a
-server (--server, with a token in STELE_TOKEN); verbs do the same with all of them.
+The registry is in a folder (--data), in a PostgreSQL database (--store), or at a server
+(--server, with a token in STELE_TOKEN). Commands do the same with each of them.
 
 Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
 		Example: `  stele serve --demo
@@ -88,7 +87,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	root.PersistentFlags().BoolVar(&p.json, "json", false, "print one JSON object a line")
+	root.PersistentFlags().BoolVar(&p.json, "json", false, "print JSON, one object per line")
 	root.SetFlagErrorFunc(usage.FlagError)
 	p.registryFlags(root)
 	p.addVerbs(root)
@@ -133,7 +132,7 @@ type verbGroup struct {
 // is a line here.
 func (p *program) verbGroups() []verbGroup {
 	return []verbGroup{
-		{groupNames, "Names: make them, look after them, follow them", []*cobra.Command{
+		{groupNames, "Identifiers: mint, register, change, resolve", []*cobra.Command{
 			p.explainCommand(),
 			p.mintCommand(),
 			p.registerCommand(),
@@ -150,7 +149,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.getCommand(),
 			p.signCommand(),
 		}},
-		{groupPolicy, "Namespaces, people and keys", []*cobra.Command{
+		{groupPolicy, "Namespaces, users, keys and zones", []*cobra.Command{
 			p.nsCommand(),
 			p.purlHostCommand(),
 			p.userCommand(),
@@ -159,7 +158,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.keyCommand(),
 			p.zoneCommand(),
 		}},
-		{groupBulk, "Many at once", []*cobra.Command{
+		{groupBulk, "Import and export", []*cobra.Command{
 			p.importCommand(),
 			p.exportCommand(),
 		}},
@@ -168,7 +167,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.configCommand(),
 			p.doctorCommand(),
 		}},
-		{groupSafety, "Keeping the registry safe", []*cobra.Command{
+		{groupSafety, "Backup, verification and storage", []*cobra.Command{
 			p.backupCommand(),
 			p.restoreCommand(),
 			p.verifyCommand(),

@@ -24,14 +24,15 @@ import (
 func (p *program) secretCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "secret",
-		Short: "The key that encrypts secrets of the registry",
-		Long: `The private keys of zones and the keys of secondaries are stored encrypted, under a
-secret key that is kept outside the registry and its backups: in a file (--secret-key-file),
-in the environment variable STELE_SECRET_KEY, in the systemd credential stele-secret-key, or
-beside the data folder, in a file with .key behind its name, which is made when it is needed.
+		Short: "Manage the key that encrypts secrets of the registry",
+		Long: `The registry stores the private keys of zones and the TSIG keys of secondaries encrypted
+with a secret key. The secret key is outside the registry and its backups: in a file
+(--secret-key-file), in the environment variable STELE_SECRET_KEY, in the systemd
+credential stele-secret-key, or in a file beside the data folder, with .key appended to
+its name, which the program makes when it needs one.
 
-A key is known by its identifier, which is not secret. Keep a copy of the file apart from
-the backups: without it names and records can be restored, and keys of zones can't.`,
+Each key has an identifier, which is not secret. Keep a copy of the file apart from the
+backups: without it a restore brings back names and records, but not the keys of zones.`,
 		Example: `  stele secret keygen /etc/stele/secret.key
   stele secret ls
   stele secret rotate`,
@@ -41,11 +42,11 @@ the backups: without it names and records can be restored, and keys of zones can
 func (p *program) secretKeygenCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "keygen FILE",
-		Short: "Make a secret key, in a new file or after those of a file",
-		Long: `Keygen makes a secret key and writes it to a file that only its owner can read, and
-prints the key's identifier. If the file has keys already the new one is added behind them,
-and is used from the next 'stele secret rotate' on: add it on all servers of a registry first.
-No registry is opened.`,
+		Short: "Make a secret key, in a new or an existing file",
+		Long: `Keygen makes a secret key, writes it to a file that only its owner can read, and prints
+the identifier of the key. If the file has keys, keygen appends the new one, and the
+registry uses it from the next 'stele secret rotate' on: add it on all servers of a
+registry first. Keygen does not open the registry.`,
 		Example:           "  stele secret keygen /etc/stele/secret.key",
 		Args:              usage.OneArgument("the file"),
 		ValidArgsFunction: usage.Files,
@@ -89,9 +90,9 @@ func (p *program) secretLsCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "ls",
 		Short: "List secret keys, and how many secrets each encrypts",
-		Long: `Ls lists the secret keys that are at hand or that the registry needs: their
-identifiers, how many secrets each encrypts, and whether it is the current one, which encrypts
-new secrets, or missing. The keys themselves are not shown.`,
+		Long: `Ls lists the secret keys that are available or that the registry needs: the identifier,
+the number of secrets that the key encrypts, and whether it is the current key, which
+encrypts new secrets, or missing. It does not show the keys themselves.`,
 		Example: "  stele secret ls\n  stele secret ls --server https://id.example.org --json",
 		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -150,18 +151,20 @@ func (p *program) secretRotateCommand() *cobra.Command {
 	var want apijson.SecretRotation
 	cmd := &cobra.Command{
 		Use:   "rotate",
-		Short: "Encrypt all secrets under another key",
-		Long: `Rotate makes the registry use another secret key: it encrypts all secrets anew, and
-those to come. If it is interrupted, run it again.
+		Short: "Encrypt all secrets with another key",
+		Long: `Rotate changes the secret key of the registry: it encrypts all secrets again, and the
+registry uses the new key from then on. If it is interrupted, run it again.
 
-Without --key it takes the last key of the file, if that is not in use yet, or else makes one
-and adds it to the file. If several servers share the registry, add a key to the file of each
-with 'stele secret keygen' first; they read the file again when they meet the new key. A key
-that came as a systemd credential takes a restart.
+Without --key it uses the last key of the file, if that is not in use yet, or else makes
+a key and appends it to the file. If several servers share the registry, first add a key
+to the file of each with 'stele secret keygen'; the servers read the file again when
+they need the new key. A server that gets the key as a systemd credential must be
+restarted.
 
-The old key stays in the file, since backups from before need it. Remove its line when they
-are gone. If a key is lost, --lost goes on without it: make the secrets anew that it encrypted,
-with 'stele zone sign --mode off --force' and 'stele zone sign', and 'stele zone tsig add'.`,
+The old key stays in the file, because earlier backups need it. Remove its line when
+these backups are gone. If a key is lost, --lost continues without it: make the secrets
+again that it encrypted, with 'stele zone sign --mode off --force' and 'stele zone
+sign', and with 'stele zone tsig add'.`,
 		Example: `  stele secret rotate
   stele secret keygen /etc/stele/secret.key && stele secret rotate --server https://id.example.org
   stele secret rotate --lost`,
@@ -177,7 +180,7 @@ with 'stele zone sign --mode off --force' and 'stele zone sign', and 'stele zone
 		},
 	}
 	cmd.Flags().StringVar(&want.Key, "key", "", "`identifier` of the key to use")
-	cmd.Flags().BoolVar(&want.Lost, "lost", false, "go on though a key is missing that encrypts secrets")
+	cmd.Flags().BoolVar(&want.Lost, "lost", false, "continue although a key that encrypts secrets is missing")
 	_ = cmd.RegisterFlagCompletionFunc("key", p.completeSecretKeys)
 	return usage.NeverFiles(cmd)
 }
@@ -215,7 +218,7 @@ func (p *program) printRotated(done *apijson.SecretRotated) error {
 
 // secretFlag adds the flag that names the file of secret keys.
 func (p *program) secretFlag(root *cobra.Command) {
-	root.PersistentFlags().StringVar(&p.secretFile, "secret-key-file", os.Getenv(config.Find("secret-key-file").Variable()), "`file` of the keys that encrypt secrets of the registry, such as private keys of zones (environment: STELE_SECRET_KEY_FILE)")
+	root.PersistentFlags().StringVar(&p.secretFile, "secret-key-file", os.Getenv(config.Find("secret-key-file").Variable()), "`file` of the keys that encrypt secrets of the registry, such as the private keys of zones (environment: STELE_SECRET_KEY_FILE)")
 	// It fails only for a flag that the command does not have.
 	_ = root.RegisterFlagCompletionFunc("secret-key-file", usage.Files)
 }

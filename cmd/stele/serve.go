@@ -36,26 +36,26 @@ func (p *program) serveCommand() *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Answer the web and the DNS: names lead to what they stand for",
-		Long: `Serve opens the registry and answers over HTTP: a client that asks for a name, in any
-spelling, is redirected to what it stands for. It prints the addresses at which it answers
-when it is ready to, and logs on standard error.
+		Short: "Run the server: HTTP, the API and the DNS",
+		Long: `Serve opens the registry and answers over HTTP: it redirects a client that asks for a
+name, in any spelling, to what the name stands for. When it is ready, it prints its
+addresses. It logs to standard error.
 
 With --store the registry is in a PostgreSQL database, which 'stele store migrate' has
-made ready, and several servers may answer from it.
+prepared, and several servers can use it.
 
-With --https it speaks TLS and HTTP/2 too. The certificate comes from files, which are
-read again when they change, or by ACME from a CA such as Let's Encrypt.
+With --https serve also answers with TLS and HTTP/2. The certificate comes from files,
+which serve reads again when they change, or by ACME from a CA such as Let's Encrypt.
 
-Settings come from flags, from the environment (--log-level is STELE_LOG_LEVEL) and
-from the file that --config names; 'stele config list' has them all.
+Settings come from flags, from the environment (--log-level is STELE_LOG_LEVEL) and from
+the file that --config names; 'stele config list' lists them.
 
-On SIGTERM, or Ctrl-C, it ends without losing a request: /readyz says 503, no new
-connections are taken, and requests under way are answered. A second signal ends it
-at once. On SIGHUP it opens its log file anew and looks for newer certificates.
+On SIGTERM, or Ctrl-C, serve ends without losing a request: /readyz answers 503, serve
+accepts no new connections, and completes the requests in progress. A second signal ends
+it at once. On SIGHUP it reopens its log file and looks for newer certificates.
 
-With --demo it fills a temporary registry with names of all kinds, and prints what
-to try. Nothing of that needs a network.`,
+With --demo serve fills a temporary registry with names of all kinds, and prints
+commands to try. The demo needs no network.`,
 		Example: `  stele serve
   stele serve --store postgres://stele@db1,db2,db3/stele?target_session_attrs=read-write
   stele serve --data /var/lib/stele --http :80 --base https://id.example.org --metrics 127.0.0.1:9180
@@ -72,8 +72,8 @@ to try. Nothing of that needs a network.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.config, "config", os.Getenv(configVariable), "configuration `file` in TOML (environment: STELE_CONFIG)")
-	flags.BoolVar(&o.demo, "demo", false, "serve a small registry of examples, and print what to try")
-	flags.BoolVar(&o.once, "once", false, "with --demo: try everything, print commands and answers, and end")
+	flags.BoolVar(&o.demo, "demo", false, "serve a small registry of examples, and print commands to try")
+	flags.BoolVar(&o.once, "once", false, "with --demo: run all commands, print them with their output, and exit")
 	settingFlags(cmd, "data", "store", "purl-host", "checked", "secret-key-file")
 	// These are completed as files.
 	_ = cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt))

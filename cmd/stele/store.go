@@ -25,10 +25,10 @@ import (
 func (p *program) storeCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "store",
-		Short: "What keeps the registry: make a database ready, move, seal",
-		Long: `A registry is kept in a folder (--data), by one process at a time, or in a PostgreSQL
-database (--store), by as many as you like. These commands are about the place and not
-about what is in it.`,
+		Short: "Manage the storage of the registry: prepare a database, copy, seal",
+		Long: `A registry is in a folder (--data), which one process at a time can open, or in a
+PostgreSQL database (--store), which many processes can share. These commands manage the
+storage, not the content.`,
 		Example: `  stele store migrate --store postgres://stele@db.example.org/stele
   stele store copy /var/lib/stele postgres://stele@db.example.org/stele
   stele store status --store postgres://stele@db.example.org/stele`,
@@ -60,13 +60,13 @@ func (p *program) inStore(cmd *cobra.Command, do func(ctx context.Context, s ste
 func (p *program) storeMigrateCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "migrate",
-		Short: "Make a database ready, or upgrade it",
-		Long: `Migrate makes the tables of a registry in a PostgreSQL database, or changes them to
-what this version of the program needs. Nothing that is kept there is lost. It may be
-run again, and from several places at once. The database itself and its user must be
-there: createuser stele, createdb -O stele stele.
+		Short: "Prepare a database, or upgrade it",
+		Long: `Migrate makes the tables of a registry in a PostgreSQL database, or changes them to the
+schema that this version of the program needs. It loses no data. You can run it again,
+and from several machines at the same time. The database and its user must exist:
+createuser stele, createdb -O stele stele.
 
-An upgrade is explicit: a program that finds older tables says so, and does nothing.`,
+An upgrade is explicit: a program that finds older tables says so, and stops.`,
 		Example: `  stele store migrate --store postgres://stele@db.example.org/stele
   STELE_STORE=postgres://stele@db1,db2/stele stele store migrate`,
 		Args: usage.NoArguments,
@@ -107,12 +107,12 @@ func (p *program) storeUnsealCommand() *cobra.Command {
 	yes := false
 	cmd := &cobra.Command{
 		Use:   "unseal",
-		Short: "Let a sealed registry take writes again",
-		Long: `Unseal takes away the seal that 'stele store copy' puts on the registry that it copies.
+		Short: "Let a sealed registry accept writes again",
+		Long: `Unseal removes the seal that 'stele store copy' puts on the registry that it copies.
 
-If the copy is in use, both registries give the same names to different things from
-then on, and nobody can ever put that right. Unseal only if the copy was given up, and
-remove it first. --yes says that you know.`,
+If the copy is in use, both registries from then on give the same names to different
+things, and this can't be repaired. Unseal only if you have abandoned the copy, and
+remove the copy first. --yes confirms this.`,
 		Example: "  stele store unseal --data /var/lib/stele --yes",
 		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -125,7 +125,7 @@ remove it first. --yes says that you know.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "the copy, if there was one, is not in use and never will be")
+	cmd.Flags().BoolVar(&yes, "yes", false, "confirm that the copy, if there was one, is not in use and never will be")
 	return usage.NeverFiles(cmd)
 }
 
@@ -152,19 +152,19 @@ func (p *program) unseal(ctx context.Context, cmd *cobra.Command, s stele.Store,
 func (p *program) storeCompactCommand() *cobra.Command {
 	return usage.NeverFiles(&cobra.Command{
 		Use:   "compact",
-		Short: "Remove what was erased from the files",
+		Short: "Remove redacted content from the files",
 		Long: `Compact removes from the files of the registry what 'stele redact' erased: the content
-of a record, of its earlier versions, and where they led. When it ends, no file of the
-registry holds it.
+of a record, of its earlier versions, and their targets. When it ends, no file of the
+registry contains it.
 
-It writes the whole registry anew, which takes a while. A server goes on meanwhile, but
+Compact rewrites the whole registry, which takes a while. A server continues to run, but
 long downloads may end early, and writes wait. In a PostgreSQL database it runs VACUUM
-FULL, which locks the tables: nothing is resolved or written until it ends, so choose a
-quiet hour.
+FULL, which locks the tables: the server can't resolve or write until it ends, so choose
+a quiet hour.
 
-It can't reach copies: backups that were made before, and of a database its log (WAL),
-the archives of that, and its own backups. Destroy those that are older than the
-redaction, or let them expire.`,
+Compact can't reach copies: earlier backups, and for a database its write-ahead log
+(WAL), the archives of the log, and the database's own backups. Destroy those that are
+older than the redaction, or let them expire.`,
 		Example: "  stele store compact --data /var/lib/stele\n  stele store compact --store postgres://stele@db.example.org/stele",
 		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -177,9 +177,9 @@ func (p *program) storeStatusCommand() *cobra.Command {
 	count := false
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Say where the registry is kept, and how that is",
-		Long: `Status prints what keeps the registry, how many changes it has, whether it is sealed or
-an unfinished copy, and of a database whether its primary answers.`,
+		Short: "Show where the registry is stored, and its state",
+		Long: `Status prints the storage of the registry, the number of changes, whether it is sealed
+or an unfinished copy, and for a database whether its primary answers.`,
 		Example: "  stele store status\n  stele store status --store postgres://stele@db1,db2/stele --count --json",
 		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -192,7 +192,7 @@ an unfinished copy, and of a database whether its primary answers.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&count, "count", false, "count the records too, which takes a while")
+	cmd.Flags().BoolVar(&count, "count", false, "also count the records, which takes a while")
 	return usage.NeverFiles(cmd)
 }
 
@@ -237,16 +237,17 @@ func (p *program) storeCopyCommand() *cobra.Command {
 		Use:   "copy FROM TO",
 		Short: "Move a registry to another place",
 		Long: `Copy moves a registry from a folder to a PostgreSQL database, or back, or between two of
-a kind: every version of every record and namespace at its number in the list of changes,
-minters, users, tokens, keys, and the audit trail, which gets an entry about the copy. TO is an empty folder or none, or a database that
-'stele store migrate' has made ready.
+the same kind: every version of every record and namespace at its number in the list of
+changes, minters, users, tokens, keys, and the audit trail, which gets an entry about
+the copy. TO is an empty folder or one that does not exist, or a database that 'stele
+store migrate' has prepared.
 
-First FROM is sealed, for ever: from then on it is read and not written, since names
-that both places give would be given twice. A server may go on answering from it. If TO
-is the wrong place after all, 'stele store unseal' takes the seal away.
+Copy first seals FROM, permanently: from then on FROM is read-only, because names that
+both registries issue would be issued twice. A server can continue to answer from it. If
+TO turns out to be the wrong place, 'stele store unseal' removes the seal.
 
-Copy can be interrupted, and goes on where it was when it is run again. Until it has
-compared both places with each other, and has found no difference, nobody can use TO.`,
+If copy is interrupted, run it again: it continues where it stopped. TO can't be used
+until copy has compared both registries and found no difference.`,
 		Example: `  stele store copy /var/lib/stele postgres://stele@db.example.org/stele
   stele store copy postgres://stele@db.example.org/stele /srv/stele
   stele store copy /var/lib/stele /mnt/larger/stele`,

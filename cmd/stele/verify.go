@@ -21,24 +21,23 @@ import (
 func (p *program) verifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [DIR]",
-		Short: "Check that a registry or a backup is whole",
-		Long: `Verify reads all that the registry keeps, and checks that it fits together: every
-file is whole, every record is valid and stands under its names and under no other's,
-its history is complete, indexes and counts match the records, the list of changes
-has no gap, prefixes belong to one namespace, and minters are ahead of every date
-that they issued.
+		Short: "Check the integrity of a registry or a backup",
+		Long: `Verify reads the whole registry and checks that it is consistent: every file is intact,
+every record is valid and is stored under its own names only, its history is complete,
+indexes and counts match the records, the list of changes has no gap, each prefix
+belongs to one namespace, and minters are ahead of every date that they issued.
 
-DIR, or --data, is the folder of a registry, or a backup. The backup of a folder is a
-registry itself, and is checked like one. The backup of a database is a file for each
-table: verify checks that these files are what was written. Whether their rows fit
-together only a database can tell, so restore the backup into an empty database and
-verify that. A database (--store) is checked in all but its own files; PostgreSQL's
-pg_amcheck checks those. The last lines say what was checked and what was not.
+DIR, or --data, is the folder of a registry, or a backup. The backup of a folder is
+itself a registry, and verify checks it like one. The backup of a database has a file
+for each table: verify checks that these files are what was written. Only a database can
+check whether their rows are consistent, so restore the backup into an empty database
+and verify that. For a database (--store) verify checks everything except the database's
+own files; PostgreSQL's pg_amcheck checks those. The last lines say what was checked and
+what was not.
 
-Verify prints a line for each thing that is wrong, and exits with 1 if there is one. A
-note is about a name that is kept as it was written, and that would not be accepted
-today: nothing is damaged there. It exits with 3 if there is no registry, and makes
-none.`,
+Verify prints a line for each problem, and exits with 1 if there is one. A note is about
+a name that is stored as it was written, and that would not be accepted today: nothing
+is damaged. Verify exits with 3 if there is no registry, and does not make one.`,
 		Example: `  stele verify
   stele verify /backups/stele-2031-05-02
   stele verify --store postgres://stele@db.example.org/stele
