@@ -1,0 +1,590 @@
+package search
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/stele-id/stele"
+)
+
+const (
+	readAtOnce = 4096 // records that are read before their words are added
+	readers    = 8    // goroutines that read them
+
+	// tablesFrom is from how many documents on sorted tables are written, past the memtable.
+	tablesFrom = 10_000
+
+	// maxArena and maxPairs bound the memory of a part, about: bytes of words, and words of
+	// documents.
+	maxArena = 64 << 20
+	maxPairs = 8 << 20
+
+	lookEvery  = time.Second // for changes that the index was not told of
+	flushAfter = 30          // looks without changes
+	tellFrom   = 200_000     // changes behind from which on progress is logged
+)
+
+// Notify says that something was committed. It never waits.
+func (x *Index) Notify() {
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run keeps the index up to date until the context ends.
+func (x *Index) Run(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	failed, quiet := false, 0
+	for ctx.Err() == nil {
+		before := x.at.Load()
+		err := x.CatchUp(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if (err != nil) != failed {
+			failed = err != nil
+			if failed {
+				x.o.Log.Warn("the search index can't follow the registry; it is tried again", "error", err.Error())
+			} else {
+				x.o.Log.Info("the search index follows the registry again", "change", x.Status().Change)
+			}
+		}
+		if quiet++; x.at.Load() != before {
+			quiet = 0
+		} else if quiet == flushAfter {
+			x.flush()
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-x.wake:
+			if err != nil { // not at once again
+				select {
+				case <-tick.C:
+				case <-ctx.Done():
+				}
+			}
+		}
+	}
+}
+
+// flush writes to the disk what is in memory, so that a crash does not make it be indexed
+// again.
+func (x *Index) flush() {
+	x.turn <- struct{}{}
+	defer func() { <-x.turn }()
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.unflushed && x.db != nil && x.broken.Load() == nil {
+		if _, err := x.db.AsyncFlush(); err == nil {
+			x.unflushed = false
+		}
+	}
+}
+
+// CatchUp indexes all changes that were committed before it was called.
+func (x *Index) CatchUp(ctx context.Context) error {
+	if err := x.take(ctx); err != nil {
+		return err
+	}
+	defer func() { <-x.turn }()
+	err := x.advance(ctx)
+	if errors.Is(err, errDamaged) || pebble.IsCorruptionError(err) {
+		x.breakOff(err)
+	}
+	if x.broken.Load() != nil && ctx.Err() == nil { // once more, from the beginning
+		err = x.advance(ctx)
+	}
+	return err
+}
+
+func (x *Index) take(ctx context.Context) error {
+	select {
+	case x.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Rebuild makes the index anew. It returns when all changes are indexed that were committed
+// before it was called.
+func (x *Index) Rebuild(ctx context.Context, progress func(Status)) error {
+	if err := x.take(ctx); err != nil {
+		return err
+	}
+	defer func() { <-x.turn }()
+	if err := x.replace(ctx); err != nil {
+		return err
+	}
+	return x.follow(ctx, progress)
+}
+
+// advance is CatchUp for the goroutine that has the turn.
+func (x *Index) advance(ctx context.Context) error {
+	if b := x.broken.Load(); b != nil || x.at.Load() == nil {
+		why := "it is empty"
+		if b != nil {
+			why = b.why.Error()
+		}
+		x.o.Log.Warn("the search index is made anew", "folder", x.o.Folder, "reason", why)
+		if err := x.replace(ctx); err != nil {
+			return err
+		}
+	}
+	return x.follow(ctx, nil)
+}
+
+// follow reads the feed from the position of the index on.
+func (x *Index) follow(ctx context.Context, progress func(Status)) error {
+	for range 3 {
+		now, err := x.o.Source.Position(ctx)
+		if err != nil {
+			return err
+		}
+		lags := x.o.Lagging != nil && x.o.Lagging()
+		at := x.at.Load()
+		reason := ""
+		switch {
+		case lags && (now.Generation != at.generation || now.Change < at.mark.Seq):
+			return nil // what the index has is better
+		case now.Generation != at.generation:
+			reason = "the registry was restored from a backup"
+		case now.Change < at.mark.Seq:
+			reason = "the registry has fewer changes than it had"
+		case now.Change == at.mark.Seq:
+			x.last.Store(now.Change)
+			return nil
+		}
+		if reason == "" {
+			x.last.Store(now.Change)
+			if err := x.index(ctx, now.Change, progress); !errors.Is(err, errOtherFeed) {
+				return err
+			} else if lags {
+				return nil
+			}
+			reason = "the registry has other changes than it had"
+		}
+		x.o.Log.Warn("the search index is made anew", "folder", x.o.Folder, "reason", reason)
+		if err := x.replace(ctx); err != nil {
+			return err
+		}
+	}
+	return refuse(stele.Unavailable, "search.registry-replaced-meanwhile", "the registry was replaced again while it was indexed; trying again")
+}
+
+var errOtherFeed = stele.Messagef("search.feed-differs", "the change feed is not the one that was indexed")
+
+// job is a part of the feed.
+type job struct {
+	changes []stele.Change
+	end     stele.Change // the last one
+	space   stele.NamespaceKey
+	spaces  *prefixes
+
+	parts []part
+	err   error
+	done  chan struct{} // closed when it is built
+}
+
+// part is what is committed together: all of a job, if it is not too much.
+type part struct {
+	built *builder // nil if there are no documents
+	end   stele.Change
+}
+
+// index indexes the changes up to last. One goroutine reads the feed, some build parts of
+// blocks, and the caller commits these in their order.
+func (x *Index) index(ctx context.Context, last uint64, progress func(Status)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	jobs := make(chan *job, min(runtime.GOMAXPROCS(0), 4)-1)
+	var planned error
+	var work sync.WaitGroup
+	work.Go(func() {
+		defer close(jobs)
+		planned = x.plan(ctx, last, func(j *job) bool {
+			work.Go(func() {
+				defer close(j.done)
+				x.build(ctx, j)
+			})
+			select {
+			case jobs <- j:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		})
+	})
+	begin := x.at.Load().mark.Seq
+	told := begin
+	var err error
+	for j := range jobs {
+		<-j.done
+		if err == nil {
+			err = j.err
+		}
+		for i := 0; i < len(j.parts) && err == nil; i++ {
+			err = x.commit(j, j.parts[i])
+		}
+		if err != nil {
+			cancel() // the others end soon
+			continue
+		}
+		if progress != nil {
+			progress(x.Status())
+		}
+		if last-begin >= tellFrom && j.end.Seq-told >= tellFrom {
+			told = j.end.Seq
+			x.o.Log.Info("the search index is catching up", "change", told, "last", last)
+		}
+	}
+	work.Wait()
+	if err == nil {
+		err = planned
+	}
+	return err
+}
+
+// plan reads the feed and divides it. A part ends where a block does, and before a namespace
+// whose prefix is not a term yet, which is a part of its own.
+func (x *Index) plan(ctx context.Context, last uint64, add func(*job) bool) error {
+	at := x.at.Load()
+	spaces := x.spaces.Load()
+	marked := at.mark.Seq == 0
+	var now *job
+	flush := func() bool {
+		j := now
+		now = nil
+		return j == nil || add(j)
+	}
+	for c, err := range x.o.Source.Changes(ctx, max(at.mark.Seq, 1)-1) {
+		switch {
+		case err != nil:
+			return err
+		case !marked:
+			if !at.isAt(c) {
+				return errOtherFeed
+			}
+			marked = true
+			continue
+		}
+		c.CountedAliases = nil
+		if !c.ID.IsValid() && c.Namespace.Prefix != "" && !spaces.known[c.Namespace] {
+			if !flush() {
+				return ctx.Err()
+			}
+			spaces = spaces.clone()
+			spaces.add(c.Namespace)
+			now = &job{end: c, space: c.Namespace, spaces: spaces, done: make(chan struct{})}
+			if !flush() {
+				return ctx.Err()
+			}
+			if c.Seq == last {
+				return nil
+			}
+			continue
+		}
+		if now == nil {
+			now = &job{spaces: spaces, done: make(chan struct{})}
+		}
+		now.end = c
+		if c.ID.IsValid() {
+			now.changes = append(now.changes, c)
+		}
+		if c.Seq == last {
+			break
+		}
+		if (c.Seq+1)%blockSize == 0 && !flush() {
+			return ctx.Err()
+		}
+	}
+	if !marked {
+		return errOtherFeed
+	}
+	if !flush() {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// build reads the records of a job and gathers their words. A record that has a later version
+// by now is left out: the change that made that one comes later.
+func (x *Index) build(ctx context.Context, j *job) {
+	var now *builder
+	for changes := range slices.Chunk(j.changes, readAtOnce) {
+		records, err := x.read(ctx, changes)
+		if err != nil {
+			j.err = err
+			return
+		}
+		if now == nil {
+			now = newBuilder(uint32(changes[0].Seq>>blockBits), j.spaces)
+		}
+		for i, r := range records {
+			if r.ID != changes[i].ID || r.Version < changes[i].Version {
+				j.err = refuse(stele.Unavailable, "search.record-earlier-than-feed", "a record is earlier than its change; trying again")
+				return
+			}
+			if r.Version == changes[i].Version {
+				now.add(changes[i].Seq, r)
+			}
+		}
+		if now.isFull() {
+			j.parts = append(j.parts, part{now, changes[len(changes)-1]})
+			now = nil
+		}
+	}
+	j.parts = append(j.parts, part{now, j.end})
+}
+
+// read returns the records of some changes as they are now. It reads them in the order of
+// their names, so that neighbours are found together.
+func (x *Index) read(ctx context.Context, changes []stele.Change) ([]*stele.Record, error) {
+	order := make([]int, len(changes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return strings.Compare(changes[a].ID.String(), changes[b].ID.String())
+	})
+	records := make([]*stele.Record, len(changes))
+	n := max(1, min(readers, len(changes)/16))
+	errs := make([]error, n)
+	var work sync.WaitGroup
+	for w := range n {
+		work.Go(func() {
+			for _, i := range order[w*len(order)/n : (w+1)*len(order)/n] {
+				if records[i], errs[w] = x.o.Source.Record(ctx, changes[i].ID); errs[w] != nil {
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+	return records, errors.Join(errs...)
+}
+
+// commit writes a part of a job, together with the position after it.
+func (x *Index) commit(j *job, p part) error {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.db == nil {
+		return refuse(stele.Unavailable, "search.index-closed", "the search index is closed")
+	}
+	if b := x.broken.Load(); b != nil {
+		return b.why
+	}
+	w := &writing{index: x, before: x.at.Load(), dead: make(map[uint32][]uint16)}
+	w.after = *w.before
+	w.after.mark = p.end
+	var err error
+	switch {
+	case j.space.Prefix != "":
+		err = w.space(j.space)
+	case p.built != nil && len(p.built.docs) >= x.tables:
+		err = w.tables(p.built)
+	default:
+		err = w.batch(p.built)
+	}
+	if err != nil {
+		return err
+	}
+	x.unflushed = true
+	x.spaces.Store(j.spaces)
+	x.at.Store(&w.after)
+	return nil
+}
+
+// writing is a commit under way.
+type writing struct {
+	index  *Index
+	before *position
+	after  position
+	dead   map[uint32][]uint16 // by block
+}
+
+// bury finds the documents that those of a part replace.
+func (w *writing) bury(b *builder) error {
+	w.after.documents += uint64(len(b.docs))
+	var key []byte
+	for i := range b.docs {
+		d := &b.docs[i]
+		if d.first {
+			continue
+		}
+		key = append(append(key[:0], familyName), d.name...)
+		value, err := w.index.value(key)
+		if err != nil {
+			return err
+		}
+		if value == nil {
+			continue
+		}
+		old, n := binary.Uvarint(value)
+		if n <= 0 {
+			return errDamaged
+		}
+		w.dead[uint32(old>>blockBits)] = append(w.dead[uint32(old>>blockBits)], uint16(old))
+		w.after.dead++
+	}
+	return nil
+}
+
+// writeDead calls add with the dead documents by block, in order.
+func (w *writing) writeDead(add func(key, value []byte) error) error {
+	blocks := make([]uint32, 0, len(w.dead))
+	for block := range w.dead {
+		blocks = append(blocks, block)
+	}
+	slices.Sort(blocks)
+	for _, block := range blocks {
+		list := w.dead[block]
+		slices.Sort(list)
+		if err := add(appendBlock(nil, familyDead, block), appendSet(nil, list)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batch writes a small part.
+func (w *writing) batch(b *builder) error {
+	batch := w.index.db.NewBatch()
+	defer batch.Close()
+	merge := func(key, value []byte) error { return batch.Merge(key, value, nil) }
+	if b != nil {
+		if err := w.bury(b); err != nil {
+			return err
+		}
+		if err := errors.Join(b.write(merge), w.writeDead(merge)); err != nil {
+			return err
+		}
+		for i := range b.docs {
+			d := &b.docs[i]
+			if err := batch.Set(append([]byte{familyName}, d.name...), binary.AppendUvarint(nil, d.number), nil); err != nil {
+				return err
+			}
+		}
+	}
+	if err := batch.Set(keyPosition, w.after.append(nil), nil); err != nil {
+		return err
+	}
+	return batch.Commit(pebble.NoSync)
+}
+
+// space makes the prefix of a namespace a term of all documents whose names begin with it.
+func (w *writing) space(key stele.NamespaceKey) error {
+	from := appendName(nil, familyName, key.Scheme, key.Prefix)
+	it, err := w.index.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: upper(from)})
+	if err != nil {
+		return err
+	}
+	found := make(map[uint32][]uint16)
+	for ok := it.First(); ok; ok = it.Next() {
+		number, n := binary.Uvarint(it.Value())
+		if n <= 0 {
+			return errors.Join(errDamaged, it.Close())
+		}
+		found[uint32(number>>blockBits)] = append(found[uint32(number>>blockBits)], uint16(number))
+	}
+	if err := it.Close(); err != nil {
+		return err
+	}
+	batch := w.index.db.NewBatch()
+	defer batch.Close()
+	for block, list := range found {
+		slices.Sort(list)
+		at := appendFilter(appendBlock(nil, familyBlock, block), filterPrefix, key.Scheme+"\x00"+key.Prefix)
+		if err := batch.Merge(at, appendSet(nil, list), nil); err != nil {
+			return err
+		}
+	}
+	err = errors.Join(batch.Set(appendName(nil, familySpace, key.Scheme, key.Prefix), nil, nil), batch.Set(keyPosition, w.after.append(nil), nil))
+	if err != nil {
+		return err
+	}
+	return batch.Commit(pebble.NoSync)
+}
+
+// tables writes a large part as sorted tables, one for each family, so that each covers no more
+// keys than it must: those of a new block overlap no other, and Pebble never merges them.
+// Pebble takes in all of them or none.
+func (w *writing) tables(b *builder) error {
+	if err := w.bury(b); err != nil {
+		return err
+	}
+	x := w.index
+	folder := x.fs.PathJoin(x.o.Folder, "tables")
+	if err := x.fs.RemoveAll(folder); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := x.fs.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	isNew := w.before.mark.Seq == 0 || uint32(w.before.mark.Seq>>blockBits) < b.block
+	var paths []string
+	var errs [4]error
+	var work sync.WaitGroup
+	table := func(i int, fill func(t *sstable.Writer) error) {
+		path := x.fs.PathJoin(folder, fmt.Sprintf("%d.sst", i))
+		paths = append(paths, path)
+		work.Go(func() { errs[i] = x.writeTable(path, fill) })
+	}
+	table(0, func(t *sstable.Writer) error { return t.Set(keyPosition, w.after.append(nil)) })
+	table(1, func(t *sstable.Writer) error { return writeNames(t, b.docs) })
+	table(2, func(t *sstable.Writer) error {
+		if isNew {
+			return b.write(t.Set)
+		}
+		return b.write(t.Merge)
+	})
+	if len(w.dead) > 0 {
+		table(3, func(t *sstable.Writer) error { return w.writeDead(t.Merge) })
+	}
+	work.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	return x.db.Ingest(context.Background(), paths)
+}
+
+// writeNames writes the documents by name.
+func writeNames(t *sstable.Writer, docs []document) error {
+	order := slices.Clone(docs)
+	slices.SortFunc(order, func(a, b document) int { return strings.Compare(a.name, b.name) })
+	var key, value []byte
+	for i := range order {
+		key = append(append(key[:0], familyName), order[i].name...)
+		value = binary.AppendUvarint(value[:0], order[i].number)
+		if err := t.Set(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeTable writes one table.
+func (x *Index) writeTable(path string, fill func(*sstable.Writer) error) error {
+	f, err := x.fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	t := sstable.NewWriter(objstorageprovider.NewFileWritable(f), x.pebbleOptions().MakeWriterOptions(6, pebbleFormat.MaxTableFormat()))
+	return errors.Join(fill(t), t.Close())
+}
