@@ -7,7 +7,7 @@
 // speaks THTTP (RFC 2169) it is asked too, and otherwise the [Result] says which
 // server to ask. A [Trace] tells every step: questions and answers, rules, servers,
 // requests. Name servers are asked in clear, or by TLS or HTTPS and then never in clear;
-// answers are taken as they come, or must prove themselves ([DNSSEC], and package dnssec).
+// answers are accepted as they are, or validated ([DNSSEC], and package dnssec).
 //
 // [DNS.Keys] and [JWKS] find the keys with which what names stand for is signed, and tell
 // what vouches for them; [Signatures] finds the signatures. A [Verifier] puts them together.

@@ -71,7 +71,7 @@ func (s *session) noKeys(err error) error {
 }
 
 // KeyServer finds the resolver that may tell the keys of a name's namespace, since the
-// rules for the name lead to it, prove themselves and have it asked by HTTPS. The rule for
+// rules for the name lead to it, are validated, and have it asked by HTTPS. The rule for
 // the place of signatures does not count: any user who may set a target chooses that.
 // Errors are as those of [DNS.Keys].
 func (d *DNS) KeyServer(ctx context.Context, name string) (string, error) {
@@ -102,7 +102,7 @@ func (s *session) keyServer(ctx context.Context) (string, error) {
 			return p.URL(""), nil
 		}
 	}
-	return "", notFound("resolve.proved-https-resolver-missing", "no rules that prove themselves lead to a resolver by HTTPS")
+	return "", notFound("resolve.proved-https-resolver-missing", "no validated rules lead to a resolver over HTTPS")
 }
 
 // resolverOf returns the resolver that a rule names; false if it names none, or does not
@@ -151,7 +151,7 @@ func (s *session) keys(ctx context.Context) (Keys, error) {
 	case dnssec.Insecure:
 		keys.By, keys.Note = NotAuthenticated, why
 	default:
-		keys.By, keys.Note = NotAuthenticated, "answers of the DNS were not made to prove themselves"
+		keys.By, keys.Note = NotAuthenticated, "answers of the DNS were not validated"
 	}
 	return keys, nil
 }

@@ -151,7 +151,7 @@ func TestKeysChanged(t *testing.T) {
 	plain := newNameServer(t, "")
 	plain.misbehave(func(w dns.ResponseWriter, q *dns.Msg) bool { _ = w.WriteMsg(tree.Answer(q)); return true })
 	keys, err := newDNS(t, DNSOptions{}, plain).Keys(t.Context(), paradisec)
-	if err != nil || keys.By != NotAuthenticated || !strings.Contains(keys.Note, "were not made to prove themselves") {
+	if err != nil || keys.By != NotAuthenticated || !strings.Contains(keys.Note, "were not validated") {
 		t.Errorf("%+v, %v", keys, err)
 	}
 	plain.misbehave(func(w dns.ResponseWriter, q *dns.Msg) bool {

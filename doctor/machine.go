@@ -95,7 +95,7 @@ func examineFolder(_ context.Context, x *subject) {
 	before := x.problems
 	x.examineFile("", 0o022, x.Place.Folder, "others may change the registry")
 	if info.Mode().Perm()&0o007 != 0 {
-		x.warn(fmt.Sprintf("chmod o-rwx %s", x.Place.Folder), "doctor.registry-readable-by-all", "everybody on this machine may read the registry, restricted records too")
+		x.warn(fmt.Sprintf("chmod o-rwx %s", x.Place.Folder), "doctor.registry-readable-by-all", "every user of this machine may read the registry, including restricted records")
 	}
 	pid, since := x.holder()
 	switch {

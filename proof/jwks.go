@@ -146,7 +146,7 @@ func (n jwkNumbers) read() (crypto.PublicKey, error) {
 	}
 	var jwk jose.JSONWebKey
 	if err := jwk.UnmarshalJSON(b); err != nil || !jwk.Valid() {
-		return nil, stele.Messagef("jwk.not-a-public-key", "its numbers are no public key")
+		return nil, stele.Messagef("jwk.not-a-public-key", "its numbers are not a public key")
 	}
 	return jwk.Key, nil
 }

@@ -91,7 +91,7 @@ func ParsePrivate(text []byte) (crypto.Signer, error) {
 	}
 	signer, ok := key.(crypto.Signer)
 	if err != nil || !ok {
-		return nil, invalid(op, stele.Messagef("private-key.unusable", "its bytes are no private key that signs; make one with stele key new"))
+		return nil, invalid(op, stele.Messagef("private-key.unusable", "its bytes are not a private key that can sign; make one with stele key new"))
 	}
 	if _, err := PublicKey(signer, time.Time{}); err != nil {
 		return nil, err
@@ -204,10 +204,10 @@ func thumbprint(key crypto.PublicKey) (string, error) {
 func parseSPKI(der []byte) (crypto.PublicKey, error) {
 	key, err := x509.ParsePKIXPublicKey(der)
 	if err != nil {
-		return nil, stele.Messagef("public-key.malformed", "its bytes are no public key (SubjectPublicKeyInfo)")
+		return nil, stele.Messagef("public-key.malformed", "its bytes are not a public key (SubjectPublicKeyInfo)")
 	}
 	if again, err := x509.MarshalPKIXPublicKey(key); err != nil || !bytes.Equal(again, der) {
-		return nil, stele.Messagef("public-key.not-canonical", "its bytes are no public key in its shortest form (DER)")
+		return nil, stele.Messagef("public-key.not-canonical", "its bytes are not a public key in its shortest form (DER)")
 	}
 	return key, nil
 }

@@ -152,7 +152,7 @@ func ReadPair(cert, key string) (*tls.Certificate, error) {
 	case isMissing:
 		return nil, refuse("tls", stele.Unavailable, "server.tls-file-unreadable", "{path} can't be read: {cause}; see tls-cert and tls-key in 'stele config list'", missing.Path, missing.Err)
 	case err != nil:
-		return nil, refuse("tls", stele.Invalid, "server.certificate-and-key-mismatch", "{certificate} and {key} are no certificate with its key: {cause}", cert, key, err)
+		return nil, refuse("tls", stele.Invalid, "server.certificate-and-key-mismatch", "{certificate} and {key} are not a certificate and its key: {cause}", cert, key, err)
 	}
 	if pair.Leaf == nil {
 		if pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {

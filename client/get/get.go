@@ -69,7 +69,7 @@ type Options struct {
 	Verify    bool   // it must be what was signed
 	AnyKey    bool   // verify by unauthenticated keys, too
 	Server    string // a resolver that may speak for the namespace; "": none
-	Validated bool   // answers of the DNS prove themselves
+	Validated bool   // answers of the DNS are validated
 
 	// Note is called with what the user should know while it goes on, and Progress with how
 	// many bytes are there of how many.

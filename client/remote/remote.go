@@ -56,7 +56,7 @@ type Options struct {
 // ErrInTheClear says that the token would be sent without TLS, and ErrUntrusted that no
 // trusted authority has signed the server's certificate.
 var (
-	ErrInTheClear = stele.Messagef("api.token-in-clear", "everybody on the way could read the token")
+	ErrInTheClear = stele.Messagef("api.token-in-clear", "every machine on the path could read the token")
 	ErrUntrusted  = stele.Messagef("fetch.certificate-untrusted", "the server's certificate is signed by no authority that this machine trusts")
 )
 

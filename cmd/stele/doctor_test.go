@@ -202,7 +202,7 @@ func TestDoctorSick(t *testing.T) {
 		{"a setting", func() { c.write("stele.toml", string(good)+"htpp = ':80'\n") }, nil, "configuration", doctor.Problem, "did you mean http?"},
 		{"a file that all may write", mode(c.config, 0o666), nil, "configuration", doctor.Problem, "chmod 0644 " + c.config},
 		{"a key that all may read", mode(filepath.Join(c.folder, "key.pem"), 0o644), nil, "configuration", doctor.Problem, "others may read the private key"},
-		{"a key of another certificate", func() { replaceIn(t, c.config, "key.pem", "cert.pem") }, nil, "configuration", doctor.Problem, "are no certificate with its key"},
+		{"a key of another certificate", func() { replaceIn(t, c.config, "key.pem", "cert.pem") }, nil, "configuration", doctor.Problem, "are not a certificate and its key"},
 		{"no certificate", func() { replaceIn(t, c.config, "cert.pem", "none.pem") }, nil, "configuration", doctor.Problem, "none.pem can't be read"},
 		{"a folder that all may write", mode(c.data, 0o777), nil, "folder", doctor.Problem, "others may change the registry"},
 		{"a folder that all may read", mode(c.data, 0o755), nil, "folder", doctor.Warning, "chmod o-rwx"},

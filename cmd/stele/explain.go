@@ -145,7 +145,7 @@ func (p *explainer) explain(args []string) error {
 	case invalid == 1 && total == 1:
 		return &stele.Error{Kind: stele.Invalid, Err: stele.Messagef("explain.not-an-identifier", "this is not an identifier; its card says why")}
 	case invalid > 0:
-		return &stele.Error{Kind: stele.Invalid, Err: stele.Messagef("explain.not-identifiers", "{invalid} of {total} texts are no identifiers; their cards say why", invalid, total)}
+		return &stele.Error{Kind: stele.Invalid, Err: stele.Messagef("explain.not-identifiers", "{invalid} of {total} texts are not identifiers; their cards say why", invalid, total)}
 	}
 	return nil
 }

@@ -243,13 +243,13 @@ func (p *program) adviseFetch(err error) error {
 	return err
 }
 
-// adviseProof adds to an error of the DNS what to do if its answers must prove themselves
+// adviseProof adds to an error of the DNS what to do if its answers are validated
 // although the user did not ask for it.
 func (f *getFlags) adviseProof(list ways.List, err error) error {
 	changed := f.cmd.Flags().Changed
 	implied := f.verify && !changed("dnssec") && !changed("anchors") && list.Has(client.ViaDNS)
 	if implied && (errors.Is(err, dnssec.ErrBogus) || errors.Is(err, stele.Unavailable)) {
-		return stele.Messagef("get.dns-unproven", "{cause}; answers of the DNS must prove themselves here: if the name server passes on no signatures name another with --dns, or keys to trust with --anchors, or do without with --dnssec=off", err)
+		return stele.Messagef("get.dns-unproven", "{cause}; --verify validates the answers of the DNS: if the name server does not pass on signatures, name another with --dns, or trust anchors with --anchors, or turn validation off with --dnssec=off", err)
 	}
 	return err
 }

@@ -114,8 +114,8 @@ func TestServeTLSRefusals(t *testing.T) {
 		want string
 	}{
 		{[]string{"--tls-cert", "none.pem", "--tls-key", key}, "none.pem can't be read: no such file"},
-		{[]string{"--tls-cert", rubbish, "--tls-key", key}, "are no certificate with its key"},
-		{[]string{"--tls-cert", cert, "--tls-key", cert}, "are no certificate with its key"},
+		{[]string{"--tls-cert", rubbish, "--tls-key", key}, "are not a certificate and its key"},
+		{[]string{"--tls-cert", cert, "--tls-key", cert}, "are not a certificate and its key"},
 		{[]string{"--acme-domain", "id.example.org", "--acme-root", "none.pem"}, "the roots of the CA can't be read"},
 		{[]string{"--acme-domain", "id.example.org", "--acme-root", rubbish}, "has no certificate in PEM"},
 		{nil, "there is no certificate for it"},

@@ -76,7 +76,7 @@ func (f *updateFlags) check() error {
 		return usage.Errorf(f.cmd, "flag.record-change-missing", "there is nothing to change; say what, such as --to URL or --title TEXT")
 	}
 	if f.public && f.given("reader") {
-		return usage.Errorf(f.cmd, "flag.public-and-reader", "--public lets everybody see the record, --reader only some; keep one")
+		return usage.Errorf(f.cmd, "flag.public-and-reader", "--public makes the record public, --reader restricts it; keep one")
 	}
 	return f.recordFlags.check()
 }

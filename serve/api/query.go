@@ -116,7 +116,7 @@ func (p *parameter) checkText(value string) error {
 	case uint64(len(value)) < p.min:
 		return invalidf("request.parameter-too-short", "{parameter} has {bytes} bytes; it should have {least} or more", p.name, len(value), p.min)
 	case apijson.Legible(value) != value:
-		return invalidf("request.parameter-not-text", "{parameter} has characters that are no text; leave them out", p.name)
+		return invalidf("request.parameter-not-text", "{parameter} has characters that are not text; leave them out", p.name)
 	}
 	return nil
 }
