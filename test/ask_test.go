@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -161,17 +163,18 @@ func (r *reply) add(section, owner, ttl, kind, data string) {
 func askLibrary(t *testing.T, s *nameServer, list []question) (replies []reply) {
 	t.Helper()
 	client := &dns.Client{Net: "tcp", Timeout: 10 * time.Second}
-	conn, err := client.Dial(s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	var conn *dns.Conn
+	defer func() {
+		if conn != nil {
+			conn.Close()
+		}
+	}()
 	for _, q := range list {
 		kind, ok := dns.StringToType[q.kind]
 		if !ok {
 			t.Fatalf("what is %s?", q.kind)
 		}
-		answer, _, err := client.ExchangeWithConn(new(dns.Msg).SetQuestion(q.name, kind), conn)
+		answer, err := s.exchange(client, &conn, new(dns.Msg).SetQuestion(q.name, kind))
 		if err != nil {
 			t.Fatalf("%s: %v: %v", s.name, q, err)
 		}
@@ -183,6 +186,28 @@ func askLibrary(t *testing.T, s *nameServer, list []question) (replies []reply) 
 		replies = append(replies, r)
 	}
 	return replies
+}
+
+// exchange asks over conn, and makes a connection where there is none. A server that loads
+// a zone may close connections: NSD replaces the processes that hold them. The question is
+// then asked again over a new connection, as resolvers do (RFC 7766, section 6.2.4).
+func (s *nameServer) exchange(client *dns.Client, conn **dns.Conn, m *dns.Msg) (answer *dns.Msg, err error) {
+	for range 10 {
+		if *conn == nil {
+			if *conn, err = client.Dial(s.addr); err != nil {
+				return nil, err
+			}
+		}
+		if answer, _, err = client.ExchangeWithConn(m, *conn); err == nil {
+			return answer, nil
+		}
+		(*conn).Close()
+		*conn = nil
+		if !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, io.EOF) {
+			break
+		}
+	}
+	return nil, err
 }
 
 // libraryReply makes a reply of a message.
