@@ -67,11 +67,12 @@ var rooms = []room{
 	{folder: "scheme/all", may: ". scheme/*"},
 	{folder: "scheme/*", may: ". mint ddds scheme/internal", pure: true},
 
+	{folder: "store/refusal", may: ".", pure: true}, // the errors of the contract
 	{folder: "store/storetest", may: ". store/binary"},
 	{folder: "store/postgres/postgrestest"},
 	{folder: "store/binary", may: ".", pure: true, tests: "document internal/recordtest"},
 	{folder: "store/copy", may: ".", tests: "store/mem store/pebble store/postgres"},
-	{folder: "store/*", may: ". store/binary"},
+	{folder: "store/*", may: ". store/binary store/refusal"},
 
 	{folder: "resolver", may: ". internal/slab auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
 	{folder: "registrar/minting", may: ". mint namespaces", tests: "auth registrar store/mem scheme/all"}, // it reads the store, and commits through its caller
@@ -102,7 +103,7 @@ var rooms = []room{
 	{folder: "doctor", may: ". document/apijson internal/disk auth client config registry secret server store/pebble"},
 	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor registry server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
-	{folder: "bench", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "bench", may: ". document internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 }
 

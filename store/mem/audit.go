@@ -7,6 +7,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // trail is the audit trail. States share its array, as they do that of the journal.
@@ -57,7 +58,7 @@ func (st *state) putAudit(list []*stele.AuditEntry, trim uint64, at time.Time) e
 	t := st.trail
 	if trim > 0 {
 		if trim <= t.before || trim > t.last() {
-			return refuse("commit", stele.ID{}, stele.Conflict, "audit.trim-out-of-range", "the audit trail was to be trimmed up to entry {trim}, and has those from {first} to {last}; read it again", trim, t.before+1, t.last())
+			return refusal.AuditTrim(trim, t.before+1, t.last())
 		}
 		t.entries = append([]auditEntry{}, t.entries[trim-t.before:]...)
 		t.before = trim
@@ -69,7 +70,7 @@ func (st *state) putAudit(list []*stele.AuditEntry, trim uint64, at time.Time) e
 				t.before = e.Number - 1
 			}
 			if e.Number != t.last()+1 {
-				return refuse("commit", stele.ID{}, stele.Conflict, "audit.entry-out-of-order", "entry {number} was to be added to the audit trail, which has {last}; go on from there", e.Number, t.last())
+				return refusal.AuditOrder(e.Number, t.last())
 			}
 			at = e.At.UTC().Round(0)
 		} else if n := len(t.entries); n > 0 && at.Before(t.entries[n-1].at) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // Cell implements [stele.Store].
@@ -38,7 +39,7 @@ func (s *Store) Cells(ctx context.Context, prefix, after string) iter.Seq2[stele
 func (st *state) putCell(c stele.CellChange) error {
 	have, ok := st.cells.get(c.Name)
 	if ok != (c.Before != nil) || !bytes.Equal(have, c.Before) {
-		return refuse("commit", stele.ID{}, stele.Conflict, "store.cell-changed", `cell "{cell}" has another value by now; read it again`, c.Name)
+		return refusal.CellChanged(c.Name)
 	}
 	if c.After == nil {
 		st.cells = st.cells.without(c.Name)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // Position implements [stele.Store].
@@ -34,7 +35,7 @@ func (s *Store) SetGenerations(ctx context.Context, present stele.GenerationID, 
 	}
 	return s.write(ctx, op, func(st *state, _ time.Time) error {
 		if have := st.generations.Last().ID; have != present {
-			return refuse(op, stele.ID{}, stele.Conflict, "store.generation-differs", "the present generation is {generation}, not {expected}; read it again", have, present)
+			return refusal.GenerationDiffers(op, have, present)
 		}
 		st.generations = slices.Clone(list)
 		for i := range st.generations {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // Store is a store in memory. It is made by New or Open.
@@ -71,10 +72,10 @@ func (s *Store) Apply(ctx context.Context, c *stele.Commit) error {
 // putNamed adds the records and namespaces of a commit.
 func (st *state) putNamed(c *stele.Commit, at time.Time) error {
 	if have := uint64(len(st.journal)); len(c.Replay) > 0 && c.Replay[0].Seq != have+1 {
-		return refuse("commit", stele.ID{}, stele.Conflict, "commit.replay-out-of-order", "change {change} was to be replayed, but the store has {changes} changes; go on from there", c.Replay[0].Seq, have)
+		return refusal.ReplayOutOfOrder(c.Replay[0].Seq, have)
 	}
 	if t := c.Touch; t != nil && len(c.Namespaces) > 0 && c.Replay == nil && t.Spaces != st.spaces {
-		return refuse("commit", stele.ID{}, stele.Conflict, "commit.namespace-changed-meanwhile", "a namespace has changed meanwhile; read the namespaces again")
+		return refusal.NamespaceChanged()
 	}
 	first := uint64(len(st.journal)) + 1
 	zones := c.Touch.RecordZones(c.Records)
@@ -190,7 +191,7 @@ func (s *Store) view(ctx context.Context, op string) (*state, error) {
 	}
 	st := s.state.Load()
 	if st == nil {
-		return nil, refuse(op, stele.ID{}, stele.Unavailable, "store.closed", "the store is closed; open it again")
+		return nil, refusal.Closed(op)
 	}
 	return st, nil
 }

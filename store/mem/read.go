@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // Record implements [stele.Store].
@@ -20,7 +21,7 @@ func (s *Store) Record(ctx context.Context, name stele.ID) (*stele.Record, error
 	}
 	id, ok := st.names.get(idKey(name))
 	if !ok {
-		return nil, refuse("get", name, stele.NotFound, "record.not-registered", "nothing is registered under this name")
+		return nil, refusal.NotRegistered(name)
 	}
 	return st.record(id)
 }
@@ -61,7 +62,7 @@ func (s *Store) Longest(ctx context.Context, name stele.ID, cuts func(n int) boo
 	case err != nil:
 		return nil, stele.Prefix{}, err
 	case n == 0:
-		return nil, stele.Prefix{}, refuse("get", name, stele.NotFound, "record.no-part-registered", "no part of the name is registered")
+		return nil, stele.Prefix{}, refusal.NoPartRegistered(name)
 	}
 	id, _ := st.names.get(key[:head+n])
 	r, err := st.record(id)
@@ -83,7 +84,7 @@ func (s *Store) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*
 			return r, p, err
 		}
 	}
-	return nil, stele.Prefix{}, refuse("get", stele.ID{}, stele.NotFound, "record.neither-name-nor-part-registered", "neither the name nor a part of it is registered")
+	return nil, stele.Prefix{}, refusal.NeitherRegistered()
 }
 
 // History implements [stele.Store].
@@ -111,13 +112,16 @@ func (s *Store) Version(ctx context.Context, id stele.ID, version uint64) (*stel
 	if err != nil {
 		return nil, err
 	}
-	v, _ := st.records.get(idKey(id))
-	for ; v != nil; v = v.before {
+	newest, _ := st.records.get(idKey(id))
+	if newest == nil {
+		return nil, refusal.IdentifierUnknown("get version", id)
+	}
+	for v := newest; v != nil; v = v.before {
 		if v.number == version {
 			return v.record()
 		}
 	}
-	return nil, refuse("get version", id, stele.NotFound, "record.version-unknown", "it has no version {version}", version)
+	return nil, refusal.VersionMissing("get version", id, version, newest.number)
 }
 
 // VersionAt implements [stele.Store].
@@ -127,6 +131,9 @@ func (s *Store) VersionAt(ctx context.Context, id stele.ID, at time.Time) (best 
 		return nil, err
 	}
 	newest, _ := st.records.get(idKey(id))
+	if newest == nil {
+		return nil, refusal.IdentifierUnknown("get version", id)
+	}
 	for v := newest; v != nil; v = v.before {
 		r, err := v.record()
 		if err != nil {
@@ -139,7 +146,7 @@ func (s *Store) VersionAt(ctx context.Context, id stele.ID, at time.Time) (best 
 		}
 	}
 	if best == nil {
-		return nil, refuse("get version", id, stele.NotFound, "record.no-version-so-early", "it has no version of {time} or before", at.UTC().Format(time.RFC3339))
+		return nil, refusal.NoVersionSoEarly("get version", id, at)
 	}
 	return best, nil
 }
@@ -226,7 +233,7 @@ func (s *Store) Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.N
 	}
 	v, ok := st.namespaces.get(spaceKey(key))
 	if !ok {
-		return nil, refuse("get namespace", stele.ID{}, stele.NotFound, "store.namespace-missing-in-memory", `there is no namespace "{namespace}"; add it first`, key)
+		return nil, refusal.NamespaceMissing(key)
 	}
 	return v.namespace()
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 const opSeal = "seal"
@@ -12,7 +13,7 @@ const opSeal = "seal"
 // Seal implements [stele.Store].
 func (s *Store) Seal(ctx context.Context, reason string) error {
 	if len(reason) > stele.MaxSeal {
-		return refuse(opSeal, stele.ID{}, stele.Invalid, "store.seal-reason-too-long", "the reason has {size} bytes; at most {most} are kept", len(reason), stele.MaxSeal)
+		return refusal.SealReasonTooLong(opSeal, len(reason))
 	}
 	return s.write(ctx, opSeal, func(st *state, _ time.Time) error {
 		st.seal = reason
@@ -34,5 +35,5 @@ func (st *state) checkSeal(op string) error {
 	if st.seal == "" {
 		return nil
 	}
-	return refuse(op, stele.ID{}, stele.Conflict, "", "{cause}: {seal}", stele.ErrSealed, st.seal)
+	return refusal.Sealed(op, st.seal)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	stored "github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // state is all that a store keeps at one moment. A holder only reads it; the put
@@ -89,7 +90,7 @@ func (st *state) putRecord(r *stele.Record, at time.Time, count counting) error 
 	}
 	for _, name := range r.Names() {
 		if owner, taken := st.names.get(idKey(name)); taken && (newest == nil || owner != r.ID) {
-			return refuse("commit", r.ID, stele.Conflict, "commit.name-taken-in-memory", `the name "{name}" is taken by "{owner}"; no name is ever given away`, name, owner)
+			return refusal.NameTaken(r.ID, name.String(), owner.String())
 		}
 	}
 	body, err := stored.MarshalRecord(r)
@@ -128,8 +129,11 @@ func (st *state) putRecord(r *stele.Record, at time.Time, count counting) error 
 func (st *state) checkVersion(r *stele.Record) (*stele.Record, *version, error) {
 	before := new(stele.Record)
 	newest, _ := st.records.get(idKey(r.ID))
-	if err := checkNext("commit", r.ID, r.Version, newest); err != nil || newest == nil {
-		return before, newest, err
+	if have := newest.version(); r.Version != have+1 {
+		return nil, nil, refusal.VersionDiffers("commit", r.ID, r.Version, have)
+	}
+	if newest == nil {
+		return before, nil, nil
 	}
 	if err := stored.UnmarshalRecord(newest.body, before); err != nil {
 		return nil, nil, err
@@ -143,7 +147,7 @@ func (st *state) checkVersion(r *stele.Record) (*stele.Record, *version, error) 
 	}
 	for _, name := range before.Names() {
 		if !names[name] {
-			return nil, nil, refuse("commit", r.ID, stele.Invalid, "commit.alias-missing-in-memory", `the alias "{alias}" is missing; a name stays with its record for ever`, name)
+			return nil, nil, refusal.AliasMissing(r.ID, name.String())
 		}
 	}
 	return before, newest, nil
@@ -184,16 +188,12 @@ func (st *state) erase(newest *version, upTo uint64) (*version, error) {
 	return next, nil
 }
 
-// checkNext checks that number is the version after newest, which may be nil.
-func checkNext(op string, id stele.ID, number uint64, newest *version) error {
-	var have uint64
-	if newest != nil {
-		have = newest.number
+// version returns the number of v, 0 if there is none.
+func (v *version) version() uint64 {
+	if v == nil {
+		return 0
 	}
-	if number != have+1 {
-		return refuse(op, id, stele.Conflict, "commit.version-differs", "version {version} was to be committed, but the store has version {stored}; read it again", number, have)
-	}
-	return nil
+	return v.number
 }
 
 // counting counts the names that a version of a record adds to those of the version before,
@@ -245,7 +245,7 @@ func (st *state) addCount(id stele.ID, key stele.NamespaceKey, quota uint64) err
 	}
 	n, _ := st.counts.get(spaceKey(key))
 	if quota > 0 && n >= quota {
-		return refuse("commit", id, stele.Exhausted, "quota.reached-in-memory", `namespace "{namespace}" has its quota of {quota} names; ask for a greater one`, key, quota)
+		return refusal.QuotaReached(id, key, quota)
 	}
 	st.counts = st.counts.with(spaceKey(key), n+1)
 	return nil
@@ -254,8 +254,8 @@ func (st *state) addCount(id stele.ID, key stele.NamespaceKey, quota uint64) err
 // putNamespace adds a version of a namespace.
 func (st *state) putNamespace(n *stele.Namespace, at time.Time) error {
 	newest, _ := st.namespaces.get(spaceKey(n.Key()))
-	if err := checkNext("commit namespace "+n.Key().String(), stele.ID{}, n.Version, newest); err != nil {
-		return err
+	if have := newest.version(); n.Version != have+1 {
+		return refusal.NamespaceVersionDiffers(n.Key(), n.Version, have)
 	}
 	body := stored.MarshalNamespace(n)
 	st.namespaces = st.namespaces.with(spaceKey(n.Key()), &version{n.Version, body, newest})
@@ -268,7 +268,7 @@ func (st *state) putNamespace(n *stele.Namespace, at time.Time) error {
 func (st *state) putMinter(m stele.MinterState) error {
 	have, ok := st.minters.get(m.Name)
 	if ok != (m.Before != nil) || !bytes.Equal(have, m.Before) {
-		return refuse("commit", stele.ID{}, stele.Conflict, "commit.minter-state-changed-in-memory", `minter "{minter}" has another state by now; read it again`, m.Name)
+		return refusal.MinterChanged(m.Name)
 	}
 	st.minters = st.minters.with(m.Name, append([]byte{}, m.After...))
 	return nil

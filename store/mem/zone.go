@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // runKey is the key of a run of changes that touch a zone: its last one. A zone's name
@@ -48,10 +49,10 @@ func (st *state) raise(r stele.ZoneRaise) error {
 	z, known := st.zones.get(r.Zone)
 	last := uint64(len(st.journal))
 	if z.Base != r.Before {
-		return refuse("commit", stele.ID{}, stele.Conflict, "commit.zone-base-differs", "the zone {zone} has the base {base} by now, not {expected}; read it again", r.Zone, z.Base, r.Before)
+		return refusal.ZoneBase(r.Zone, z.Base, r.Before)
 	}
 	if r.Last > last {
-		return refuse("commit", stele.ID{}, stele.Invalid, "commit.zone-change-not-last", "change {change} was to be the last of the zone {zone}, but the store has {changes} changes", r.Last, r.Zone, last)
+		return refusal.ZoneChange(r.Zone, r.Last, last)
 	}
 	if known {
 		last = st.zoneState(r.Zone).Last

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	stored "github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // trail is where the audit trail begins and ends.
@@ -126,11 +127,11 @@ func newAuditPart(list []*stele.AuditEntry, trim uint64) (a auditPart, size int,
 // check checks the conditions of a commit on the trail.
 func (t *trail) check(a *auditPart) error {
 	if a.trim > 0 && (t.last == 0 || a.trim < t.first || a.trim > t.last) {
-		return refuse("commit", stele.ID{}, stele.Conflict, "audit.trim-out-of-range", "the audit trail was to be trimmed up to entry {trim}, and has those from {first} to {last}; read it again", a.trim, t.first, t.last)
+		return refusal.AuditTrim(a.trim, t.first, t.last)
 	}
 	if len(a.entries) > 0 {
 		if number := a.entries[0].number; number != 0 && t.last != 0 && number != t.last+1 {
-			return refuse("commit", stele.ID{}, stele.Conflict, "audit.entry-out-of-order", "entry {number} was to be added to the audit trail, which has {last}; go on from there", number, t.last)
+			return refusal.AuditOrder(number, t.last)
 		}
 	}
 	return nil

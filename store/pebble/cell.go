@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // Cell implements [stele.Store].
@@ -48,7 +49,7 @@ func (t *tx) putCell(c *cellEntry) error {
 		return err
 	}
 	if (have == nil) != (c.before == nil) || !bytes.Equal(have, c.before) {
-		return refuse("commit", stele.ID{}, stele.Conflict, "store.cell-changed", `cell "{cell}" has another value by now; read it again`, c.name)
+		return refusal.CellChanged(c.name)
 	}
 	if (have == nil) != (c.after == nil) || !bytes.Equal(have, c.after) {
 		t.set(c.key, c.after)

@@ -9,6 +9,7 @@ import (
 	pebbledb "github.com/cockroachdb/pebble/v2"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // How much is committed as one group.
@@ -228,7 +229,7 @@ func (g *group) add(q *request) error {
 		return err
 	}
 	if len(q.replay) > 0 && q.replay[0].Seq != g.seq+1 {
-		return refuse("commit", stele.ID{}, stele.Conflict, "commit.replay-out-of-order", "change {change} was to be replayed, but the store has {changes} changes; go on from there", q.replay[0].Seq, g.seq)
+		return refusal.ReplayOutOfOrder(q.replay[0].Seq, g.seq)
 	}
 	if err := g.checkSpaces(q); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // maxCommit is how much is committed at once. Callers have smaller limits of their own;
@@ -103,7 +104,7 @@ func (e *encoder) encode(r *stele.Record, count stele.NamespaceCounter) (n entry
 		return n, err
 	}
 	if len(e.buffer) > stele.MaxKept {
-		return n, refuse("commit", r.ID, stele.Invalid, "record.too-large-to-keep", "the record has {size} bytes; at most {most} are kept", len(e.buffer), stele.MaxKept)
+		return n, refusal.RecordTooLarge(r.ID, len(e.buffer))
 	}
 	n.value = e.keep(e.buffer)
 	e.list = e.list[:0]

@@ -83,7 +83,7 @@ func isForeign(name string) bool {
 
 // missing is the error of a folder that has no store.
 func missing(folder string) error {
-	return refuse("open", stele.ID{}, stele.NotFound, "store.registry-missing", `there is no registry in "{folder}"; {advice}`, folder, HowToFind)
+	return refuse("open", stele.ID{}, stele.NotFound, "registry.missing", `there is no registry in "{folder}"; {advice}`, folder, HowToFind)
 }
 
 // HowToFind says what to do where there is no registry.

@@ -8,6 +8,7 @@ import (
 	pebbledb "github.com/cockroachdb/pebble/v2"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // firstGeneration gives a store its first generation, unless it has one.
@@ -99,7 +100,7 @@ func (s *Store) finishGenerations(change *generationChange) (v *view, err error)
 		return nil, err
 	}
 	if h.generation != change.present {
-		return nil, refuse(op, stele.ID{}, stele.Conflict, "store.generation-differs", "the present generation is {generation}, not {expected}; read it again", h.generation, change.present)
+		return nil, refusal.GenerationDiffers(op, h.generation, change.present)
 	}
 	defer func() {
 		if p := recover(); p != nil {

@@ -6,6 +6,7 @@ import (
 	pebbledb "github.com/cockroachdb/pebble/v2"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // fewCuts is how many prefixes of a name are looked up one by one: a look-up of what is
@@ -46,7 +47,7 @@ func (s *Store) Longest(ctx context.Context, name stele.ID, cuts func(n int) boo
 				return nil
 			}
 		}
-		return refuse("get", name, stele.NotFound, "record.no-part-registered", "no part of the name is registered")
+		return refusal.NoPartRegistered(name)
 	})
 	return r, at, err
 }

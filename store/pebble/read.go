@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // Record implements [stele.Store]. Most names that are asked for are there, so it does
@@ -23,7 +24,7 @@ func (s *Store) Record(ctx context.Context, name stele.ID) (r *stele.Record, err
 			return v.opening.damage("get", name, err)
 		}
 		if r == nil {
-			return refuse("get", name, stele.NotFound, "record.not-registered", "nothing is registered under this name")
+			return refusal.NotRegistered(name)
 		}
 		return nil
 	})
@@ -109,7 +110,7 @@ func (s *Store) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (r
 				return nil
 			}
 		}
-		return refuse("get", stele.ID{}, stele.NotFound, "record.neither-name-nor-part-registered", "neither the name nor a part of it is registered")
+		return refusal.NeitherRegistered()
 	})
 	return r, at, err
 }
@@ -188,7 +189,7 @@ func (s *Store) LastChange(ctx context.Context) (uint64, error) {
 func (s *Store) Namespace(ctx context.Context, key stele.NamespaceKey) (n *stele.Namespace, err error) {
 	err = s.lookUp(ctx, "get namespace", namespaceKey(key), func(value []byte) error {
 		if value == nil || strings.Contains(key.Scheme, "\x00") {
-			return refuse("get namespace", stele.ID{}, stele.NotFound, "store.namespace-missing", `there is no namespace "{namespace}"; add it first`, key)
+			return refusal.NamespaceMissing(key)
 		}
 		n, err = decodeNamespace(value)
 		return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // putRecord checks and sets a version of a record.
@@ -67,7 +68,7 @@ func (t *tx) putNext(n *entry, body []byte) error {
 	for _, alias := range old.Aliases {
 		key := nameKey(alias)
 		if _, ok := ours[string(key)]; !ok {
-			return refuse("commit", n.id, stele.Invalid, "commit.alias-missing", `the alias "{alias}" is missing; a name stays with its record for ever`, alias)
+			return refusal.AliasMissing(n.id, alias.String())
 		}
 		ours[string(key)] = true
 	}
@@ -159,12 +160,12 @@ func (t *tx) takenBy(n *entry, name stele.ID, value []byte) error {
 }
 
 func taken(id, name, owner stele.ID) error {
-	return refuse("commit", id, stele.Conflict, "commit.name-taken", `the name "{name}" is taken by "{owner}"; no name is ever given away`, name, owner)
+	return refusal.NameTaken(id, name.String(), owner.String())
 }
 
 // late makes the error about a version that does not follow the one that there is.
 func late(n *entry, have uint64) error {
-	return refuse("commit", n.id, stele.Conflict, "commit.version-differs", "version {version} was to be committed, but the store has version {stored}; read it again", n.version, have)
+	return refusal.VersionDiffers("commit", n.id, n.version, have)
 }
 
 // move replaces the keys by which a record is found in reverse. Both lists are in

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // request is a commit, an ingest, a seal, a renewal, or a list of generations on its way to
@@ -90,7 +91,7 @@ func newRequest(c *stele.Commit) (*request, error) {
 	}
 	q.size += size
 	if q.size > maxCommit {
-		return nil, refuse("commit", stele.ID{}, stele.Invalid, "commit.too-large", "the commit has {size} bytes; at most {most} are committed at once", q.size, maxCommit)
+		return nil, refusal.CommitTooLarge(q.size, maxCommit)
 	}
 	return q, nil
 }

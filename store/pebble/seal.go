@@ -7,6 +7,7 @@ import (
 	pebbledb "github.com/cockroachdb/pebble/v2"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // Seal implements [stele.Store]. The committer seals between two groups, when nothing
@@ -16,7 +17,7 @@ func (s *Store) Seal(ctx context.Context, reason string) error {
 		return err
 	}
 	if len(reason) > stele.MaxSeal {
-		return refuse("seal", stele.ID{}, stele.Invalid, "store.seal-reason-too-long", "the reason has {size} bytes; at most {most} are kept", len(reason), stele.MaxSeal)
+		return refusal.SealReasonTooLong("seal", len(reason))
 	}
 	return s.submit(ctx, "seal", &request{done: make(chan error, 1), seal: &reason})
 }
@@ -82,5 +83,5 @@ func sealedFor(op, reason string) error {
 	if reason == "" {
 		return nil
 	}
-	return refuse(op, stele.ID{}, stele.Conflict, "", "{cause}: {reason}", stele.ErrSealed, reason)
+	return refusal.Sealed(op, reason)
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // Options say how a store is opened. Only Now must be given.
@@ -243,7 +244,7 @@ func (s *Store) Close() error {
 
 // closed is the error of a call after Close.
 func closed(op string) error {
-	return refuse(op, stele.ID{}, stele.Unavailable, "store.closed", "the store is closed; open it again")
+	return refusal.Closed(op)
 }
 
 // refuse makes an error.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	stored "github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // readFault is a failed read of the committer's.
@@ -172,7 +173,7 @@ func (t *tx) putMinter(m *minterEntry) error {
 		return err
 	}
 	if (have == nil) != (m.before == nil) || !bytes.Equal(have, m.before) {
-		return refuse("commit", stele.ID{}, stele.Conflict, "commit.minter-state-changed", `minter "{minter}" has another state by now; read it again`, m.name)
+		return refusal.MinterChanged(m.name)
 	}
 	t.setLate(m.key, m.after)
 	return nil
@@ -194,7 +195,7 @@ func (t *tx) putSpace(n *spaceEntry) error {
 		value = bytes.Clone(value)
 	}
 	if n.version != have+1 {
-		return refuse("commit", stele.ID{}, stele.Conflict, "commit.namespace-version-differs", `version {version} of namespace "{namespace}" was to be committed, but the store has version {stored}; read it again`, n.version, n.name, have)
+		return refusal.NamespaceVersionDiffers(n.name, n.version, have)
 	}
 	if value != nil {
 		t.writes = append(t.writes, keyValue{spaceHistoryKey(n.name, have), value})
@@ -226,7 +227,7 @@ func (t *tx) count(id stele.ID, c stele.NameCount) error {
 }
 
 func exhausted(id stele.ID, c stele.NameCount) error {
-	return refuse("commit", id, stele.Exhausted, "quota.reached", `namespace "{namespace}" has its quota of {quota} names; ask for a greater one`, c.Namespace, c.Quota)
+	return refusal.QuotaReached(id, c.Namespace, c.Quota)
 }
 
 // parseCount reads a count; nothing is 0.

@@ -11,6 +11,7 @@ import (
 	pebbledb "github.com/cockroachdb/pebble/v2"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // History implements [stele.Store].
@@ -78,7 +79,7 @@ func findCurrent(f finder, id stele.ID) (*stele.Record, error) {
 func (s *Store) Version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error) {
 	return s.findVersion(ctx, id, func(f finder, _ *view, now *stele.Record) (uint64, error) {
 		if version == 0 || version > now.Version {
-			return 0, refuse("get version", id, stele.NotFound, "record.version-missing", "it has no version {version}; its versions are 1 to {last}", version, now.Version)
+			return 0, refusal.VersionMissing("get version", id, version, now.Version)
 		}
 		return version, nil
 	})
@@ -103,7 +104,7 @@ func (s *Store) VersionAt(ctx context.Context, id stele.ID, at time.Time) (*stel
 			err = cerr
 		}
 		if err == nil && version == 0 {
-			err = refuse("get version", id, stele.NotFound, "record.no-version-so-early", "it has no version of {time} or before", at.UTC().Format(time.RFC3339))
+			err = refusal.NoVersionSoEarly("get version", id, at)
 		}
 		return version, err
 	})
@@ -122,7 +123,7 @@ func (s *Store) findVersion(ctx context.Context, id stele.ID, choose func(f find
 			return v.opening.damage(op, id, err)
 		}
 		if r == nil {
-			return refuse(op, id, stele.NotFound, "record.identifier-unknown", "no record has this identifier")
+			return refusal.IdentifierUnknown(op, id)
 		}
 		version, err := choose(f, v, r)
 		if err != nil {

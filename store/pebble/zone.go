@@ -13,6 +13,7 @@ import (
 	pebbledb "github.com/cockroachdb/pebble/v2"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // What the family of zones has, by the second byte of a key.
@@ -89,7 +90,7 @@ func (q *request) encodeZones(c *stele.Commit) error {
 // checkSpaces refuses namespaces from a caller that does not know all present ones.
 func (g *group) checkSpaces(q *request) error {
 	if q.zones.touch && len(q.spaces) > 0 && q.replay == nil && q.zones.spaces != g.spaces {
-		return refuse("commit", stele.ID{}, stele.Conflict, "commit.namespace-changed-meanwhile", "a namespace has changed meanwhile; read the namespaces again")
+		return refusal.NamespaceChanged()
 	}
 	return nil
 }
@@ -146,10 +147,10 @@ func (t *tx) raise(r *stele.ZoneRaise, last uint64) error {
 		return err
 	}
 	if z.Base != r.Before {
-		return refuse("commit", stele.ID{}, stele.Conflict, "commit.zone-base-differs", "the zone {zone} has the base {base} by now, not {expected}; read it again", r.Zone, z.Base, r.Before)
+		return refusal.ZoneBase(r.Zone, z.Base, r.Before)
 	}
 	if r.Last > last {
-		return refuse("commit", stele.ID{}, stele.Invalid, "commit.zone-change-not-last", "change {change} was to be the last of the zone {zone}, but the store has {changes} changes", r.Last, r.Zone, last)
+		return refusal.ZoneChange(r.Zone, r.Last, last)
 	}
 	if known {
 		every, _, err := t.zone(stele.EveryZone)

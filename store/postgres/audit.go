@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // Statements of the audit trail. The row of the registry has the number and the time of its
@@ -22,7 +22,8 @@ const (
 		SELECT r.audit - $1 + u.i, coalesce(u.at, r.auditat), u.body
 		FROM registry AS r, unnest($2::bigint[], $3::timestamptz[], $4::bytea[]) AS u(i, at, body)
 		WHERE r.id = 1`
-	sqlTrimAudit  = `DELETE FROM audit WHERE number <= $1`
+	sqlTrimAudit = `WITH gone AS (DELETE FROM audit WHERE number <= $1 RETURNING number)
+		SELECT (SELECT min(number) FROM audit), (SELECT count(*) FROM gone)` // both see the trail as it was before
 	sqlAudit      = `SELECT number, at, body FROM audit WHERE number > $1 ORDER BY number LIMIT $2`
 	sqlAuditRange = `SELECT coalesce(min(number), 0), coalesce(max(number), 0) FROM audit WHERE number > $1`
 )
@@ -82,9 +83,18 @@ func (g *group) auditArgs() (n int, at time.Time, base *int64) {
 // numbers.
 func (g *group) queueAudit(b *batch) {
 	if g.trim > 0 {
-		b.Queue(sqlTrimAudit, signed(g.trim)).Exec(func(tag pgconn.CommandTag) error {
-			if tag.RowsAffected() == 0 {
-				b.wrong = firstOf(b.wrong, g.trimmedAlready())
+		b.Queue(sqlTrimAudit, signed(g.trim)).QueryRow(func(row pgx.Row) error {
+			var first *int64
+			var gone int64
+			if err := row.Scan(&first, &gone); err != nil {
+				return err
+			}
+			begin := g.lastAudit + 1
+			if first != nil {
+				begin = uint64(*first)
+			}
+			if gone == 0 || g.trim > g.lastAudit {
+				b.wrong = firstOf(b.wrong, refusal.AuditTrim(g.trim, begin, g.lastAudit))
 			}
 			return nil
 		})
@@ -98,19 +108,13 @@ func (g *group) queueAudit(b *batch) {
 		column(rows, func(r *auditRow) *time.Time { return r.at }), column(rows, func(r *auditRow) []byte { return r.body }))
 }
 
-func (g *group) trimmedAlready() error {
-	return refuse("commit", stele.ID{}, stele.Conflict, "audit.trim-beyond-trail", "the audit trail was to be trimmed up to entry {trim}, and has none up to there, or ends before; read it again", g.trim)
-}
-
 // numberAudit checks that the group may have its numbers in the audit trail, the last of
 // which is given.
 func (g *group) numberAudit(last uint64) error {
 	n := uint64(len(g.audit))
-	if g.trim > last-n {
-		return g.trimmedAlready()
-	}
+	g.lastAudit = last - n
 	if n > 0 && g.audit[0].number != 0 && g.audit[n-1].number != last {
-		return refuse("commit", stele.ID{}, stele.Conflict, "audit.entry-out-of-order", "entry {number} was to be added to the audit trail, which has {last}; go on from there", g.audit[0].number, last-n)
+		return refusal.AuditOrder(g.audit[0].number, g.lastAudit)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // state is what is kept, as far as a group of commits is concerned with it: what was read
@@ -158,7 +159,7 @@ func (t *tx) putNext(e *entry, have *named) error {
 	}
 	for _, alias := range old {
 		if _, ok := ours[alias.key]; !ok {
-			return refuse("commit", e.id, stele.Invalid, "commit.alias-missing", `the alias "{alias}" is missing; a name stays with its record for ever`, alias.name)
+			return refusal.AliasMissing(e.id, string(alias.name))
 		}
 		ours[alias.key] = true
 	}
@@ -214,12 +215,12 @@ func (t *tx) taken(e *entry, name stele.ID, have *named) error {
 	if k, err := cutSpace([]byte(owner)); err == nil {
 		owner = k.Prefix
 	}
-	return refuse("commit", e.id, stele.Conflict, "commit.name-taken", `the name "{name}" is taken by "{owner}"; no name is ever given away`, name, owner)
+	return refusal.NameTaken(e.id, name.String(), owner)
 }
 
 // late makes the error about a version that does not follow the one that there is.
 func late(e *entry, have uint64) error {
-	return refuse("commit", e.id, stele.Conflict, "commit.version-differs", "version {version} was to be committed, but the store has version {stored}; read it again", e.version, have)
+	return refusal.VersionDiffers("commit", e.id, e.version, have)
 }
 
 // count counts the names that a version adds, or none of them if one is beyond the quota of
@@ -246,7 +247,7 @@ func (t *tx) count(e *entry, ours map[string]bool) error {
 			for _, c := range counts[:i] {
 				t.own.counts[string(key(spaceName(c.Namespace)))]--
 			}
-			return refuse("commit", e.id, stele.Exhausted, "quota.reached", `namespace "{namespace}" has its quota of {quota} names; ask for a greater one`, c.Namespace, c.Quota)
+			return refusal.QuotaReached(e.id, c.Namespace, c.Quota)
 		}
 		t.own.counts[under]++
 	}
@@ -268,7 +269,7 @@ func (t *tx) putSpace(n *spaceEntry) error {
 		version = have.version
 	}
 	if n.version != version+1 {
-		return refuse("commit", stele.ID{}, stele.Conflict, "commit.namespace-version-differs", `version {version} of namespace "{namespace}" was to be committed, but the store has version {stored}; read it again`, n.version, n.space, version)
+		return refusal.NamespaceVersionDiffers(n.space, n.version, version)
 	}
 	if have != nil {
 		t.pastSpaces = append(t.pastSpaces, past{key: n.key, version: version, body: have.body})
@@ -281,7 +282,7 @@ func (t *tx) putSpace(n *spaceEntry) error {
 // putMinter checks and sets the state of a minter.
 func (t *tx) putMinter(m *swap) error {
 	if !same(value(t.group.minters, t.have.minters, m.key), m.before) {
-		return refuse("commit", stele.ID{}, stele.Conflict, "commit.minter-state-changed", `minter "{minter}" has another state by now; read it again`, m.name)
+		return refusal.MinterChanged(string(m.name))
 	}
 	t.own.minters[m.key] = m
 	return nil
@@ -292,7 +293,7 @@ func (t *tx) putMinter(m *swap) error {
 func (t *tx) putCell(c *swap) error {
 	have := value(t.group.cells, t.have.cells, c.key)
 	if !same(have, c.before) {
-		return refuse("commit", stele.ID{}, stele.Conflict, "store.cell-changed", `cell "{cell}" has another value by now; read it again`, c.name)
+		return refusal.CellChanged(string(c.name))
 	}
 	if !same(have, c.after) {
 		t.own.cells[c.key] = c

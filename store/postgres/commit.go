@@ -67,6 +67,8 @@ type group struct {
 	sealed error
 	last   uint64 // number of the last change
 
+	lastAudit uint64 // number of the last entry of the audit trail before the group's own
+
 	spaces    uint64 // sum of the versions of all namespaces, as the database has it
 	newSpaces uint64 // what the group adds to it
 	runs      stele.ZoneRuns

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // maxCommit is how much is committed at once. Callers have smaller limits of their own.
@@ -52,7 +53,7 @@ func newEntry(r *stele.Record, count stele.NamespaceCounter) (*entry, error) {
 		return nil, err
 	}
 	if len(e.body) > stele.MaxKept {
-		return nil, refuse("commit", r.ID, stele.Invalid, "record.too-large-to-keep", "the record has {size} bytes; at most {most} are kept", len(e.body), stele.MaxKept)
+		return nil, refusal.RecordTooLarge(r.ID, len(e.body))
 	}
 	e.places = placesOf(r)
 	if e.counted, e.aliasCounts, err = count.Count(r); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // Codes of errors that say more than that something went wrong (PostgreSQL's
@@ -123,7 +124,7 @@ func refuse(op string, id stele.ID, kind stele.Kind, code, text string, args ...
 
 // closed is the error of a call after Close.
 func closed(op string) error {
-	return refuse(op, stele.ID{}, stele.Unavailable, "store.closed", "the store is closed; open it again")
+	return refusal.Closed(op)
 }
 
 // ended returns the error of a context that ended, or else err.

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // Position implements [stele.Store].
@@ -76,5 +77,5 @@ func (s *Store) SetGenerations(ctx context.Context, present stele.GenerationID, 
 }
 
 func otherGeneration(op string, have, present stele.GenerationID) error {
-	return refuse(op, stele.ID{}, stele.Conflict, "store.generation-differs", "the present generation is {generation}, not {expected}; read it again", have, present)
+	return refusal.GenerationDiffers(op, have, present)
 }

@@ -104,11 +104,8 @@ func (g *group) copyRows(ctx context.Context, conn *pgxpool.Conn, n *nameRows) e
 	g.queueNumber(b)
 	g.queueAudit(b)
 	g.queueZones(b)
-	if err := conn.SendBatch(ctx, &b.Batch).Close(); err != nil {
+	if err := b.send(ctx, conn); err != nil {
 		return err
-	}
-	if b.wrong != nil {
-		return b.wrong
 	}
 	seq := signed(g.last) - int64(len(g.rows))
 	return copyInto(ctx, conn, "changes", []string{"seq", "at", "name", "space", "version", "counted"}, g.rows, func(r *feedRow, row []any) {

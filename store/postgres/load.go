@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // What a group reads before it decides. What it will replace is locked, in order, so that
@@ -172,7 +172,7 @@ func sealedError(op string, seal []byte) error {
 	if len(seal) == 0 {
 		return nil
 	}
-	return refuse(op, stele.ID{}, stele.Conflict, "", "{cause}: {seal}", stele.ErrSealed, seal)
+	return refusal.Sealed(op, string(seal))
 }
 
 // sorted returns the entries of a map in the order of its keys.

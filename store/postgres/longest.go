@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // manyCuts is how many prefixes of a name one statement looks up.
@@ -42,7 +43,7 @@ func (s *Store) Longest(ctx context.Context, name stele.ID, cuts func(n int) boo
 	case err != nil:
 		return nil, stele.Prefix{}, err
 	case l.n == 0:
-		return nil, stele.Prefix{}, refuse("get", name, stele.NotFound, "record.no-part-registered", "no part of the name is registered")
+		return nil, stele.Prefix{}, refusal.NoPartRegistered(name)
 	}
 	r, err := decode(name, l.body)
 	return r, name.Prefix(l.n - l.head), err

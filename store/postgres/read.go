@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // one asks for a single row. It reports whether there is one.
@@ -35,7 +36,7 @@ func (s *Store) Record(ctx context.Context, name stele.ID) (*stele.Record, error
 		return nil, err
 	}
 	if !found {
-		return nil, refuse("get", name, stele.NotFound, "record.not-registered", "nothing is registered under this name")
+		return nil, refusal.NotRegistered(name)
 	}
 	return decode(name, body)
 }
@@ -101,7 +102,7 @@ func (s *Store) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*
 	if len(f.drawn) == 0 && s.isClosed() {
 		return nil, none, closed("get")
 	}
-	return nil, none, refuse("get", stele.ID{}, stele.NotFound, "record.neither-name-nor-part-registered", "neither the name nor a part of it is registered")
+	return nil, none, refusal.NeitherRegistered()
 }
 
 // firsts is the state of First.
@@ -187,7 +188,7 @@ func (s *Store) Namespace(ctx context.Context, k stele.NamespaceKey) (*stele.Nam
 		return nil, err
 	}
 	if !found {
-		return nil, refuse("get namespace", stele.ID{}, stele.NotFound, "store.namespace-missing", `there is no namespace "{namespace}"; add it first`, k)
+		return nil, refusal.NamespaceMissing(k)
 	}
 	n := new(stele.Namespace)
 	if err := binary.UnmarshalNamespace(body, n); err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // request is a commit, or an ingest, on its way into the database.
@@ -75,7 +76,7 @@ func newRequest(c *stele.Commit) (*request, error) {
 	}
 	q.trim = c.TrimAudit
 	if q.size > maxCommit {
-		return nil, refuse("commit", stele.ID{}, stele.Invalid, "commit.too-large", "the commit has {size} bytes; at most {most} are committed at once", q.size, maxCommit)
+		return nil, refusal.CommitTooLarge(q.size, maxCommit)
 	}
 	return q, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // Seal implements [stele.Store]. Every transaction that writes updates the row that has
@@ -17,7 +18,7 @@ func (s *Store) Seal(ctx context.Context, reason string) error {
 		return err
 	}
 	if len(reason) > stele.MaxSeal {
-		return refuse("seal", stele.ID{}, stele.Invalid, "store.seal-reason-too-long", "the reason has {size} bytes; at most {most} are kept", len(reason), stele.MaxSeal)
+		return refusal.SealReasonTooLong("seal", len(reason))
 	}
 	return s.tell(ctx, "seal", func(ctx context.Context, conn *pgxpool.Conn) error {
 		_, err := conn.Exec(ctx, `UPDATE registry SET seal = $1 WHERE id = 1`, []byte(reason))

@@ -64,7 +64,7 @@ func VerifyBackup(ctx context.Context, folder string, report func(problem *stele
 		case errors.Is(err, os.ErrNotExist):
 			report(stele.Messagef("verify.backup-file-missing", `the file "{file}" is missing.`, name))
 		case err != nil:
-			report(stele.Messagef("verify.backup-file-damaged", `the file "{file}" is damaged: {cause}.`, name, err))
+			report(stele.Messagef("verify.file-damaged", `the file "{file}" is damaged: {cause}.`, name, err))
 		}
 	}
 	return c, nil

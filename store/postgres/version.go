@@ -12,13 +12,15 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 const (
 	sqlHistory = `SELECT version, body FROM names WHERE key = $1 AND record IS NULL AND version < $2
 		UNION ALL SELECT version, body FROM history WHERE key = $1 AND version < $2 ORDER BY version DESC LIMIT $3`
-	sqlVersion = `SELECT body FROM names WHERE key = $1 AND record IS NULL AND version = $2
-		UNION ALL SELECT body FROM history WHERE key = $1 AND version = $2`
+	sqlVersion = `SELECT n.version, CASE WHEN n.version = $2 THEN n.body ELSE h.body END FROM names AS n
+		LEFT JOIN history AS h ON h.key = n.key AND h.version = $2
+		WHERE n.key = $1 AND n.record IS NULL`
 	sqlVersionAt = `SELECT n.body, h.body FROM names AS n
 		LEFT JOIN LATERAL (SELECT body FROM history WHERE key = $1 AND at <= $2 ORDER BY at DESC, version DESC LIMIT 1) AS h ON true
 		WHERE n.key = $1 AND n.record IS NULL`
@@ -85,13 +87,19 @@ func (v *versions[T]) ended() { v.isDone = true }
 func (s *Store) Version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error) {
 	const op = "get version"
 	var body []byte
+	var last int64
 	err := s.ask(ctx, op, id, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
-		return false, conn.QueryRow(ctx, sqlVersion, key(nameOf(id)), signed(version)).Scan(&body)
+		return false, conn.QueryRow(ctx, sqlVersion, key(nameOf(id)), signed(version)).Scan(&last, &body)
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, refuse(op, id, stele.NotFound, "record.identifier-or-version-unknown", "no record has this identifier and a version {version}", version)
-	} else if err != nil {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, refusal.IdentifierUnknown(op, id)
+	case err != nil:
 		return nil, err
+	case body == nil && version > 0 && version < uint64(last):
+		return nil, damaged(op, id, stele.Messagef("store.version-lost", "version {version} is missing; run verify", version))
+	case body == nil:
+		return nil, refusal.VersionMissing(op, id, version, uint64(last))
 	}
 	return decode(id, body)
 }
@@ -104,7 +112,7 @@ func (s *Store) VersionAt(ctx context.Context, id stele.ID, at time.Time) (*stel
 		return false, conn.QueryRow(ctx, sqlVersionAt, key(nameOf(id)), stele.AppendTimeKey(nil, at)).Scan(&body, &past)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, refuse(op, id, stele.NotFound, "record.identifier-unknown", "no record has this identifier")
+		return nil, refusal.IdentifierUnknown(op, id)
 	} else if err != nil {
 		return nil, err
 	}
@@ -113,7 +121,7 @@ func (s *Store) VersionAt(ctx context.Context, id stele.ID, at time.Time) (*stel
 	case err != nil || !now.Modified.After(at):
 		return now, err
 	case past == nil:
-		return nil, refuse(op, id, stele.NotFound, "record.no-version-so-early", "it has no version of {time} or before", at.UTC().Format(time.RFC3339))
+		return nil, refusal.NoVersionSoEarly(op, id, at)
 	}
 	return decode(id, past)
 }

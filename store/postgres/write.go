@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // What a group writes. Columns come as arrays, so that a statement takes any number of
@@ -60,6 +60,18 @@ const (
 type batch struct {
 	pgx.Batch
 	wrong error
+	why   func(context.Context, *pgxpool.Conn) error // reads why a statement did not do what it should
+}
+
+// send sends the statements, and returns what was wrong with them.
+func (b *batch) send(ctx context.Context, conn *pgxpool.Conn) error {
+	if err := conn.SendBatch(ctx, &b.Batch).Close(); err != nil {
+		return err
+	}
+	if b.wrong == nil && b.why != nil {
+		return b.why(ctx, conn)
+	}
+	return b.wrong
 }
 
 // add adds a statement that must concern n rows, if there are any.
@@ -96,10 +108,7 @@ func (g *group) write(ctx context.Context, conn *pgxpool.Conn) error {
 	}
 	g.queueAudit(b)
 	g.queueZones(b)
-	if err := conn.SendBatch(ctx, &b.Batch).Close(); err != nil {
-		return err
-	}
-	return b.wrong
+	return b.send(ctx, conn)
 }
 
 // nameRows are the rows of records that a group writes.
@@ -306,7 +315,7 @@ func (g *group) number(last uint64, version int64, seal []byte) error {
 	}
 	if q := g.requests[0]; q.replay != nil && len(g.rows) > 0 {
 		if next := last - uint64(len(g.rows)) + 1; q.replay[0].Seq != next {
-			return refuse("commit", stele.ID{}, stele.Conflict, "commit.replay-not-next", "change {change} was to be replayed, but the next one is {next}; go on from there", q.replay[0].Seq, next)
+			return refusal.ReplayOutOfOrder(q.replay[0].Seq, next-1)
 		}
 	}
 	g.last = last

@@ -6,10 +6,11 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/binary"
+	"github.com/stele-id/stele/store/refusal"
 )
 
 // What is written about zones comes after the numbers of the changes are taken: the row
@@ -31,7 +32,8 @@ const (
 			JOIN registry AS r ON r.id = 1
 			LEFT JOIN zones AS z ON z.zone = u.zone LEFT JOIN zones AS e ON e.zone = ''
 			WHERE coalesce(z.base, 0) = u.before AND u.last <= r.last) AS x
-		ON CONFLICT (zone) DO UPDATE SET base = excluded.base, last = excluded.last, since = excluded.since, shut = excluded.shut`
+		ON CONFLICT (zone) DO UPDATE SET base = excluded.base, last = excluded.last, since = excluded.since, shut = excluded.shut RETURNING zone`
+	sqlRaised = `SELECT coalesce(z.base, 0), r.last FROM registry AS r LEFT JOIN zones AS z ON z.zone = $1 WHERE r.id = 1`
 )
 
 // zoneEntry is what a commit or an ingest says about zones.
@@ -69,7 +71,7 @@ func (q *request) encodeZones(touch *stele.Touch, records []*stele.Record) error
 // checkSpaces refuses namespaces from a caller that does not know all present ones.
 func (g *group) checkSpaces(q *request) error {
 	if q.zones.touch && len(q.spaces) > 0 && q.replay == nil && q.zones.spaces != g.spaces+g.newSpaces {
-		return refuse("commit", stele.ID{}, stele.Conflict, "commit.namespace-changed-meanwhile", "a namespace has changed meanwhile; read the namespaces again")
+		return refusal.NamespaceChanged()
 	}
 	return nil
 }
@@ -116,12 +118,28 @@ func (g *group) queueZones(b *batch) {
 	b.Queue(sqlRaiseZones, column(raises, func(r *stele.ZoneRaise) []byte { return []byte(r.Zone) }),
 		column(raises, func(r *stele.ZoneRaise) int64 { return int64(r.Before) }), column(raises, func(r *stele.ZoneRaise) int64 { return int64(r.Base) }),
 		column(raises, func(r *stele.ZoneRaise) bool { return r.Shut }), column(raises, func(r *stele.ZoneRaise) int64 { return signed(r.Last) }),
-	).Exec(func(tag pgconn.CommandTag) error {
-		if tag.RowsAffected() != int64(len(raises)) {
-			b.wrong = firstOf(b.wrong, refuse("commit", stele.ID{}, stele.Conflict, "commit.zone-changed", "a zone of the commit has another base by now, or the store has fewer changes than it says; read it again"))
+	).Query(func(rows pgx.Rows) error {
+		raised, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+		i := slices.IndexFunc(raises, func(r stele.ZoneRaise) bool {
+			return !slices.ContainsFunc(raised, func(zone []byte) bool { return string(zone) == r.Zone })
+		})
+		if i >= 0 {
+			b.why = func(ctx context.Context, conn *pgxpool.Conn) error { return notRaised(ctx, conn, raises[i]) }
 		}
-		return nil
+		return err
 	})
+}
+
+// notRaised reads why a zone did not get another base.
+func notRaised(ctx context.Context, conn *pgxpool.Conn, r stele.ZoneRaise) error {
+	var base, last int64
+	if err := conn.QueryRow(ctx, sqlRaised, []byte(r.Zone)).Scan(&base, &last); err != nil {
+		return err
+	}
+	if uint32(base) != r.Before {
+		return refusal.ZoneBase(r.Zone, uint32(base), r.Before)
+	}
+	return refusal.ZoneChange(r.Zone, r.Last, uint64(last))
 }
 
 const sqlZone = `SELECT r.last, z.base, z.last, z.since, z.shut, e.last FROM registry AS r

@@ -65,6 +65,24 @@ func (s *session) wantKind(what string, err error, kinds ...stele.Kind) {
 	if _, ok := errors.AsType[*stele.Error](err); !ok || !slices.Contains(kinds, stele.KindOf(err)) {
 		s.Errorf("%s: the error is of kind %v, want %v: %v", what, stele.KindOf(err), kinds, err)
 	}
+	switch code, _ := stele.CodeOf(err); stele.KindOf(err) {
+	case stele.Conflict, stele.NotFound, stele.Exhausted:
+		if !slices.Contains(codes, code) {
+			s.Errorf("%s: the code %q is not one that every store uses: %v", what, code, err)
+		}
+	}
+}
+
+// codes are those of the refusals that clients of any store tell apart; package refusal has
+// the errors.
+var codes = []string{
+	"audit.entry-out-of-order", "audit.trim-out-of-range",
+	"commit.alias-missing", "commit.minter-state-changed", "commit.name-taken", "commit.namespace-changed-meanwhile",
+	"commit.namespace-version-differs", "commit.replay-out-of-order", "commit.version-differs", "commit.zone-base-differs",
+	"quota.reached",
+	"record.identifier-unknown", "record.neither-name-nor-part-registered", "record.no-part-registered",
+	"record.no-version-so-early", "record.not-registered", "record.version-missing",
+	"store.cell-changed", "store.generation-differs", "store.namespace-missing", "registry.sealed",
 }
 
 // want fails unless the name leads to the record, byte for byte.
