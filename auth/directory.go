@@ -64,6 +64,7 @@ type roll struct {
 	epoch  uint64
 	at     time.Time
 	tokens map[string]*entry
+	users  map[string]*User
 }
 
 // entry is a token with its principal.
@@ -86,7 +87,7 @@ func (d *Directory) Authenticate(ctx context.Context, credential string) (Princi
 	if err != nil {
 		return Principal{}, err
 	}
-	c, wellFormed := parseCredential(credential)
+	c, wellFormed := parseCredential(TokenCredential, credential)
 	e := r.tokens[c.id]
 	known := e != nil
 	if !known {

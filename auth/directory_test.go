@@ -83,7 +83,7 @@ func (o *testDirectory) refused(credential, words string) {
 	if p.IsKnown() || p.Admin || stele.KindOf(err) != stele.Unauthenticated || !strings.Contains(err.Error(), words) {
 		o.t.Errorf("got %+v, %v; want a refusal with %q", p, err, words)
 	}
-	if c, ok := parseCredential(credential); ok && err != nil && strings.Contains(err.Error(), c.Reveal()[credentialLength-20:]) {
+	if c, ok := parseCredential(TokenCredential, credential); ok && err != nil && strings.Contains(err.Error(), c.Reveal()[len(TokenCredential)+idSize+1+secretLength-20:]) {
 		o.t.Errorf("the secret is in %v", err)
 	}
 }

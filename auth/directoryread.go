@@ -146,7 +146,7 @@ func (d *Directory) read(ctx context.Context) (*roll, error) {
 			tree.AddUser(u)
 		}
 	}
-	r := &roll{tokens: make(map[string]*entry)}
+	r := &roll{tokens: make(map[string]*entry), users: tree.users}
 	for c, err := range d.store.Cells(ctx, TokenCells, "") {
 		if err != nil {
 			return nil, tell(err)

@@ -191,6 +191,6 @@ func (t *Token) validateLimits(add func(path, code, text string, args ...any)) {
 		}
 	}
 	if len(t.Namespaces) > MaxTokenNamespaces {
-		add("namespaces", "token.too-many-namespaces", "there are {count}; {most} are the most", len(t.Namespaces), MaxTokenNamespaces)
+		add("namespaces", "list.too-long", "there are {count}; {most} are the most", len(t.Namespaces), MaxTokenNamespaces)
 	}
 }

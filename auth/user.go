@@ -97,12 +97,12 @@ func (u *User) Validate() error {
 		add("name", "user.name-reserved", "{name} stands for who works on the data folder directly; choose another name", localName)
 	}
 	if len(u.Groups) > MaxGroups {
-		add("groups", "user.too-many-groups", "there are {count}; {most} are the most", len(u.Groups), MaxGroups)
+		add("groups", "list.too-long", "there are {count}; {most} are the most", len(u.Groups), MaxGroups)
 	} else {
 		for i, g := range u.Groups {
 			switch {
 			case !IsName(g):
-				add(fmt.Sprintf("groups[%d]", i), "group.name-not-allowed", `"{name}" can't be used: {rule}`, g, nameRule)
+				add(fmt.Sprintf("groups[%d]", i), "group.name-not-allowed", `"{group}" can't be used: {rule}`, g, nameRule)
 			case slices.Contains(u.Groups[:i], g):
 				add(fmt.Sprintf("groups[%d]", i), "user.group-repeated", "{group} is there twice; leave it out", g)
 			}
@@ -122,7 +122,7 @@ func (t *Token) Validate() error {
 		problems = append(problems, stele.Problem{Path: path, Err: stele.Messagef(code, text, args...)})
 	})
 	if len(t.Label) > MaxLabel {
-		problems = append(problems, stele.Problem{Path: "label", Err: stele.Messagef("token.label-too-long", "has {size} bytes; {most} are the most", len(t.Label), MaxLabel)})
+		problems = append(problems, stele.Problem{Path: "label", Err: stele.Messagef("value.too-long", "has {size} bytes; {most} are the most", len(t.Label), MaxLabel)})
 	} else if t.Label != "" {
 		if err := stele.CheckText("", t.Label); err != nil {
 			problems = append(problems, stele.Problem{Path: "label", Err: errors.Unwrap(err)})

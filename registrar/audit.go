@@ -23,9 +23,10 @@ import (
 //     counted by user, namespace and minute; see tally.
 //   - forget requests: the server forgets the answers to old requests.
 //   - note audit export: how far the trail was sent to another program.
+//   - note session: when a session was used last.
 func unaudited(op string) bool {
 	switch op {
-	case opMint, "forget requests", opSent:
+	case opMint, "forget requests", opSent, opNoteSession:
 		return true
 	}
 	return false
@@ -158,6 +159,35 @@ func cellEntry(ctx context.Context, op string, c *stele.CellChange) *stele.Audit
 				e.Details = tokenDetails(t)
 			}
 		}
+		return e
+	}
+	if c.After != nil {
+		return visitEntry(ctx, op, cell)
+	}
+	if name, ok := strings.CutPrefix(c.Name, auth.SessionCells); ok && op == opSignOut {
+		return entry(ctx, op, "session:"+name)
+	}
+	return nil // a session or a link that ended is removed, or the link was used
+}
+
+// visitEntry returns the entry of a session or a link that is made; nil if the cell is neither.
+func visitEntry(ctx context.Context, op string, cell stele.Cell) *stele.AuditEntry {
+	switch {
+	case strings.HasPrefix(cell.Name, auth.SessionCells):
+		s, err := auth.ReadSession(cell)
+		if err != nil {
+			return nil
+		}
+		e := entry(ctx, op, "session:"+s.ID)
+		e.Details = "by " + string(s.How)
+		return e
+	case strings.HasPrefix(cell.Name, auth.LinkCells):
+		l, err := auth.ReadLink(cell)
+		if err != nil {
+			return nil
+		}
+		e := entry(ctx, op, "link:"+l.ID)
+		e.Details = "of user:" + l.User
 		return e
 	}
 	return nil

@@ -152,7 +152,7 @@ func (r *Registrar) OpenToken(ctx context.Context, id string) (t auth.Token, err
 		return t, tell(op, err)
 	}
 	if cell.Value == nil {
-		return t, refuse(op, stele.ID{}, stele.NotFound, "token.to-open-missing", `there is no token "{token}"; list the tokens`, id)
+		return t, refuse(op, stele.ID{}, stele.NotFound, "token.missing", `there is no token "{token}"; list the tokens`, id)
 	}
 	if t, err = auth.ReadToken(cell); err != nil {
 		return auth.Token{}, err

@@ -240,8 +240,8 @@ func (r *Registrar) ShutTemplate(ctx context.Context, key stele.NamespaceKey, te
 	return r.minters.ShutTemplate(ctx, op, key, template, seed)
 }
 
-// AfterRestore makes minters safe whose states came from a backup; see [minting.Restored]. It
-// is to be called before the restored store is used, and may be called again. Only an
+// AfterRestore makes minters safe whose states came from a backup; see [minting.Restored]. It ends
+// all sessions and one-time links: one that the backup has may have ended since. It is to be called before the restored store is used, and may be called again. Only an
 // administrator may.
 //
 // It can't know of a namespace that was added after the backup. If one with a
@@ -259,7 +259,10 @@ func (r *Registrar) AfterRestore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.applyMinters(ctx, op, changed)
+	if err := r.applyMinters(ctx, op, changed); err != nil {
+		return err
+	}
+	return r.endVisits(ctx, op)
 }
 
 // AdvanceMinters makes minters continue after those of another store, such as the one that a

@@ -1,0 +1,215 @@
+package registrar
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// enter signs a user in by a link, and returns the session's credential.
+func (f *fixture) enter(user string) (string, auth.Session) {
+	f.t.Helper()
+	link, _, err := f.CreateLink(f.admin, user, 0)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	l, held, err := auth.NewDirectory(f.store, f.clock).Link(f.admin, link)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	credential, s, err := f.UseLink(f.admin, l, held, "Browser/1.0")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return credential, s
+}
+
+func TestSessions(t *testing.T) {
+	f := newFixture(t)
+	f.user("ann")
+	f.user("bob")
+	credential, s := f.enter("ann")
+	directory := auth.NewDirectory(f.store, f.clock)
+	got, p, err := directory.Session(f.admin, credential)
+	if err != nil || got.ID != s.ID || got.Hash != nil || s.Hash != nil || p.Name != "ann" || p.Admin || !got.IsFresh(f.clock()) {
+		t.Fatalf("got %+v, %+v, %v", got, p, err)
+	}
+	for cell, err := range f.store.Cells(f.admin, "", "") {
+		if err != nil || strings.Contains(string(cell.Value), credential[len(credential)-43:]) {
+			t.Errorf("the secret is in %s: %s, %v", cell.Name, cell.Value, err)
+		}
+	}
+	// A session is not a token, and a token is not a session.
+	if _, err := directory.Authenticate(f.admin, credential); stele.KindOf(err) != stele.Unauthenticated {
+		t.Errorf("a session is taken for a token: %v", err)
+	}
+	token, _ := f.token("ann", time.Hour)
+	for _, wrong := range []string{token, "", credential[:len(credential)-1], credential[:len(credential)-2] + "AA", "stele-link_" + strings.TrimPrefix(credential, "stele-session_")} {
+		_, p, err := directory.Session(f.admin, wrong)
+		want(t, err, stele.Unauthenticated, "sign in again")
+		if p.IsKnown() {
+			t.Errorf("%q is of %v", wrong, p)
+		}
+	}
+
+	// Without use it ends; with use it lasts, and not for ever.
+	f.jump(auth.SessionIdle - time.Hour)
+	if err := f.NoteSession(f.admin, got); err != nil {
+		t.Fatal(err)
+	}
+	f.jump(auth.SessionIdle - time.Hour)
+	if got, _, err = directory.Session(f.admin, credential); err != nil || got.IsFresh(f.clock()) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	f.jump(2 * time.Hour)
+	_, _, err = directory.Session(f.admin, credential)
+	want(t, err, stele.Unauthenticated, "sign in again")
+	credential, s = f.enter("ann")
+	for range int(auth.SessionLife/auth.SessionIdle)*2 - 1 {
+		f.jump(auth.SessionIdle / 2)
+		if err := f.NoteSession(f.admin, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := directory.Session(f.admin, credential); err != nil {
+		t.Errorf("the session ended early: %v", err)
+	}
+	f.jump(auth.SessionIdle / 2)
+	if _, _, err := directory.Session(f.admin, credential); err == nil {
+		t.Error("the session lasts for ever")
+	}
+}
+
+func TestSessionRights(t *testing.T) {
+	f := newFixture(t)
+	f.user("ann")
+	f.user("bob")
+	credential, s := f.enter("ann")
+	f.enter("ann")
+	want(t, f.EndSession(as("bob"), s.ID), stele.Forbidden, "their own")
+	_, err := each(f.Sessions(as("bob"), "ann"))
+	want(t, err, stele.Forbidden, "their own")
+	_, _, err = f.CreateLink(as("bob"), "ann", 0)
+	want(t, err, stele.Forbidden)
+	_, _, err = f.BeginSession(as("bob"), "ann", auth.ProvedByPasskey, "", "")
+	want(t, err, stele.Forbidden)
+	if list := must(each(f.Sessions(as("ann"), "ann")))(t); len(list) != 2 {
+		t.Errorf("got %+v", list)
+	}
+	if n, err := f.EndSessions(as("ann"), "ann", s.ID); n != 1 || err != nil {
+		t.Errorf("%d sessions ended: %v", n, err)
+	}
+
+	// A proof replaces the session, and its credential.
+	next, renewed, err := f.BeginSession(f.admin, "ann", auth.ProvedByPasskey, "x", s.ID)
+	if err != nil || renewed.ID == s.ID {
+		t.Fatalf("got %+v, %v", renewed, err)
+	}
+	directory := auth.NewDirectory(f.store, f.clock)
+	if _, _, err := directory.Session(f.admin, credential); err == nil {
+		t.Error("the old credential is still valid")
+	}
+	// A user who is disabled has no session.
+	must(f.SetUser(f.admin, "ann", func(u *auth.User) error { u.Disabled = true; return nil }))(t)
+	_, _, err = directory.Session(f.admin, next)
+	want(t, err, stele.Unauthenticated)
+	_, _, err = f.CreateLink(f.admin, "ann", 0)
+	want(t, err, stele.Conflict, "disabled")
+}
+
+// TestLinkOnce uses one link from several browsers at once: one of them gets a session.
+func TestLinkOnce(t *testing.T) {
+	f := newFixture(t)
+	f.user("ann")
+	for _, life := range []time.Duration{time.Minute, 8 * 24 * time.Hour, -1} {
+		_, _, err := f.CreateLink(f.admin, "ann", life)
+		want(t, err, stele.Invalid, "at least")
+	}
+	credential, l, err := f.CreateLink(f.admin, "ann", time.Hour)
+	if err != nil || l.Hash != nil {
+		t.Fatalf("got %+v, %v", l, err)
+	}
+	directory := auth.NewDirectory(f.store, f.clock)
+	_, held, err := directory.Link(f.admin, credential)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var entered int
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if _, _, err := f.UseLink(f.admin, l, held, ""); err == nil {
+				mu.Lock()
+				entered++
+				mu.Unlock()
+			} else if stele.KindOf(err) != stele.Conflict {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if entered != 1 {
+		t.Errorf("the link signed in %d times", entered)
+	}
+	_, _, err = directory.Link(f.admin, credential)
+	want(t, err, stele.Unauthenticated, "used already")
+	credential, _, err = f.CreateLink(f.admin, "ann", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.jump(time.Hour)
+	_, _, err = directory.Link(f.admin, credential)
+	want(t, err, stele.Unauthenticated, "expired")
+}
+
+// TestRestoreEndsSessions: a session of a backup may have been ended since.
+func TestRestoreEndsSessions(t *testing.T) {
+	f := newFixture(t)
+	f.user("ann")
+	credential, _ := f.enter("ann")
+	link, _, err := f.CreateLink(f.admin, "ann", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.AfterRestore(f.admin); err != nil {
+		t.Fatal(err)
+	}
+	directory := auth.NewDirectory(f.store, f.clock)
+	if _, _, err := directory.Session(f.admin, credential); err == nil {
+		t.Error("the session survived")
+	}
+	if _, _, err := directory.Link(f.admin, link); err == nil {
+		t.Error("the link survived")
+	}
+}
+
+// TestSessionsAudited: signing in and out is in the audit trail, by the user; being there is not.
+func TestSessionsAudited(t *testing.T) {
+	f := newFixture(t)
+	f.user("ann")
+	_, s := f.enter("ann")
+	f.jump(time.Hour)
+	if err := f.NoteSession(f.admin, s); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.EndSession(as("ann"), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for e, err := range f.store.Audit(f.admin, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Operation != "add user" {
+			got = append(got, e.By+" "+e.Operation+" "+strings.Split(e.Object, ":")[0]+" "+e.Details)
+		}
+	}
+	if joined := strings.Join(got, "\n"); joined != "local create link link of user:ann\nann sign in session by link\nann sign out session " {
+		t.Errorf("got\n%s", joined)
+	}
+}
