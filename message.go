@@ -29,9 +29,9 @@ type Param struct{ Name, Value string }
 
 // Messagef makes a Message. In the text, {name} stands for a parameter: a name in lower case
 // with digits and hyphens. The arguments are the values of the parameters in the order in which
-// their names first appear. A value is shown without control characters and is cut after 500
-// characters; Params has all of it. An argument that is an error becomes the cause, as with %w
-// of [fmt.Errorf], and is shown whole.
+// their names first appear. A value is cut after 500 characters, an error's text after 10,000,
+// so that a message never holds a whole request; values are shown without control characters.
+// An argument that is an error becomes the cause, as with %w of [fmt.Errorf].
 func Messagef(code, text string, args ...any) *Message {
 	m := &Message{Code: code, text: text}
 	var causes []error
@@ -91,19 +91,41 @@ func isParameter(name string) bool {
 	return name != ""
 }
 
+// How many characters a parameter has at most, and one that is an error.
+const (
+	maxValue = 500
+	maxCause = 10_000
+)
+
 // valueText returns a parameter's value as a text.
 func valueText(value any) string {
 	switch v := value.(type) {
 	case string:
-		return v
+		return cut(v, maxValue)
 	case []byte:
-		return string(v)
+		return cut(string(v[:min(len(v), utf8.UTFMax*maxValue+1)]), maxValue)
 	case int:
 		return strconv.Itoa(v)
 	case error:
-		return v.Error()
+		return cut(v.Error(), maxCause)
 	}
-	return fmt.Sprint(value)
+	return cut(fmt.Sprint(value), maxValue)
+}
+
+// cut returns text, of which no more than the first characters are kept. The rest of what is
+// cut can be forgotten: the value does not share its memory.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	count := 0
+	for at := range text {
+		if count == most {
+			return text[:at] + "..."
+		}
+		count++
+	}
+	return text
 }
 
 // ReceivedMessage returns a message that another program made: the text has its
@@ -135,8 +157,30 @@ func (m *Message) Error() string {
 	if m.literal || len(m.Params) == 0 {
 		return m.text
 	}
+	return m.fill(m.text, func(p Param) string { return p.Value })
+}
+
+// Translate returns another text, "" for the message's own, with the message's parameters.
+// Where a parameter is the cause, cause says it.
+func (m *Message) Translate(text string, cause func(error) string) string {
+	if text == "" {
+		if m.literal {
+			return m.text
+		}
+		text = m.text
+	}
+	return m.fill(text, func(p Param) string {
+		if p.Name == "cause" && m.Err != nil && p.Value == valueText(m.Err) {
+			return cause(m.Err)
+		}
+		return p.Value
+	})
+}
+
+// fill returns a text with parameters.
+func (m *Message) fill(text string, value func(Param) string) string {
 	var b strings.Builder
-	for rest := m.text; ; {
+	for rest := text; ; {
 		before, name, open := strings.Cut(rest, "{")
 		b.WriteString(before)
 		if !open {
@@ -149,36 +193,15 @@ func (m *Message) Error() string {
 			rest = rest[len(before)+1:]
 			continue
 		}
-		most := maxShown
-		if m.Err != nil && (name == causeParam || name == problemParam) {
-			most = maxShownCause
-		}
-		writeShown(&b, m.Params[at].Value, most)
+		writeShown(&b, value(m.Params[at]))
 		rest = after
 	}
 }
 
-// How many characters a message shows of a parameter, and of one that is an error.
-const (
-	maxShown      = 500
-	maxShownCause = 10_000
-)
-
-// The names of parameters that are errors: the cause, and where there are two the kind of
-// problem, which a program can ask for with errors.Is.
-const (
-	causeParam   = "cause"
-	problemParam = "problem"
-)
-
 // writeShown writes a parameter as a message shows it: on one line, without characters that
-// a terminal or a log would obey, and not endless.
-func writeShown(b *strings.Builder, value string, most int) {
-	for count := 0; value != ""; count++ {
-		if count == most {
-			b.WriteString("...")
-			return
-		}
+// a terminal or a log would obey.
+func writeShown(b *strings.Builder, value string) {
+	for value != "" {
 		r, size := utf8.DecodeRuneInString(value)
 		switch {
 		case r == utf8.RuneError && size == 1:

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stele-id/stele"
 )
@@ -27,6 +28,34 @@ func TestMessage(t *testing.T) {
 		if got := c.m.Error(); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
+	}
+}
+
+// TestMessageIsBounded makes sure that a message does not hold what a client sent, however much it is.
+func TestMessageIsBounded(t *testing.T) {
+	long := strings.Repeat("ä", 1<<20)
+	m := stele.Messagef("a.b", "{x} {y} {cause}", long, []byte(long), errors.New(long)).With("z", long)
+	for i, most := range []int{500, 500, 10_000, 500} {
+		if n := utf8.RuneCountInString(m.Params[i].Value); n > most+len("...") {
+			t.Errorf("parameter %s has %d characters", m.Params[i].Name, n)
+		}
+	}
+}
+
+func TestTranslate(t *testing.T) {
+	inner := stele.Messagef("a.b", "no {thing}", "door")
+	m := stele.Messagef("a.c", "{place}: {cause}", "here", inner)
+	portuguese := func(err error) string {
+		if m, ok := errors.AsType[*stele.Message](err); ok && m.Code == "a.b" {
+			return m.Translate("sem {thing}", nil)
+		}
+		return err.Error()
+	}
+	if got, want := m.Translate("{cause}, em {place}", portuguese), "sem door, em here"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := m.Translate("", portuguese), "here: sem door"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

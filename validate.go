@@ -235,7 +235,7 @@ func (v *HandleValue) check(f *Report, path string) {
 	}
 	checkName(f, path+".type", v.Type)
 	if len(v.Data) > MaxData {
-		f.Addf(path+".data", "handle-value.data-too-large", "has {size} bytes; {most} are the most", len(v.Data), MaxData)
+		f.Addf(path+".data", "value.too-long", "has {size} bytes; {most} are the most", len(v.Data), MaxData)
 	}
 	if v.Permissions&^allPermissions != 0 {
 		f.Addf(path+".permissions", "handle-value.permissions-unknown", "has bits that mean nothing: {bits}", fmt.Sprintf("%#02x", uint8(v.Permissions)))
@@ -305,7 +305,7 @@ func checkProse(f *Report, path, text string) {
 
 // tooManyBytes is the message of a text that has more bytes than it may have.
 func tooManyBytes(size, most int) *Message {
-	return Messagef("text.too-long", "has {bytes} bytes; {most} are the most", size, most)
+	return Messagef("value.too-long", "has {size} bytes; {most} are the most", size, most)
 }
 
 func proseReason(text string) *Message {

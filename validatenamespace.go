@@ -62,7 +62,7 @@ func (n *Namespace) checkGrants(f *Report) {
 	for i, g := range n.Grants {
 		checkPrincipalName(f, ItemPath("grants", i)+".to", g.To)
 		if !g.Role.IsValid() {
-			f.Addf(ItemPath("grants", i)+".role", "grant.role-unknown", `"{role}" is not a role; there are reader, editor and owner`, string(g.Role))
+			f.Addf(ItemPath("grants", i)+".role", "role.unknown", `"{role}" is not a role; there are reader, editor and owner`, string(g.Role))
 		}
 	}
 	twice(f, "grants", ".to", n.Grants, func(g Grant) string { return g.To })
@@ -235,7 +235,7 @@ func (n *Namespace) checkIP(f *Report) {
 	m := &n.Minter
 	addr, err := netip.ParseAddr(m.IP)
 	if err != nil || addr.Zone() != "" {
-		f.Addf("minter.ip", "minter.ip-not-an-address", `"{text}" is not an IP address`, m.IP)
+		f.Addf("minter.ip", "minter.ip-not-an-address", `"{address}" is not an IP address`, m.IP)
 		return
 	}
 	if text := addr.Unmap().String(); text != m.IP {

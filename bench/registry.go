@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/stele-id/stele/internal/disk"
 )
 
 // registryBench measures a registry as people use it: in a folder, on a disk, with
@@ -115,23 +116,8 @@ func (r *registryBench) importOnce(ctx context.Context, n int, data string) (c c
 	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		c.memory = u.Maxrss * 1024 // of Linux, in kilobytes
 	}
-	c.disk, err = diskUse(data)
+	c.disk, err = disk.FolderSize(data)
 	return c, err
-}
-
-// diskUse adds up the sizes of a folder's files.
-func diskUse(folder string) (size int64, err error) {
-	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			size += info.Size()
-		}
-		return err
-	})
-	return size, err
 }
 
 // imports compares the import of a million records with PostgreSQL's, and that of

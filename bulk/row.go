@@ -142,7 +142,7 @@ func valueOf(field, cell string) (any, error) {
 		case "false", "no", "0":
 			return false, nil
 		}
-		return nil, stele.Messagef("row.cell-not-a-boolean", `"{value}" is neither true nor false`, cell)
+		return nil, stele.Messagef("value.not-a-boolean", `"{value}" is neither true nor false`, cell)
 	}
 	return cell, nil
 }

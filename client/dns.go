@@ -111,7 +111,7 @@ func NewDNS(o DNSOptions) (*DNS, error) {
 	for i, zone := range o.ThesisZones {
 		zones[i] = dns.CanonicalName(zone)
 		if _, ok := dns.IsDomainName(zone); !ok {
-			return nil, invalid("dns.zone-name-invalid", `"{zone}" is not a name of a zone`, zone)
+			return nil, invalid("zone.name-invalid", `"{zone}" is not a name of a zone`, zone)
 		}
 	}
 	o.ThesisZones = zones

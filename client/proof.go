@@ -45,7 +45,7 @@ func (o *DNSOptions) checkDNSSEC() error {
 			}
 		}
 	default:
-		return invalid("dnssec.check-mode-unknown", `"{mode}" is no way to check answers; there are validate and trust-ad`, string(o.DNSSEC))
+		return invalid("dnssec.check-mode-unknown", `"{mode}" is not a way to check answers; there are validate and trust-ad`, string(o.DNSSEC))
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func (v *Verifier) Verify(sum [32]byte, size int64, kind string) (*Proof, error)
 	at := slices.IndexFunc(v.good, fits)
 	if at < 0 {
 		if i := slices.IndexFunc(v.bad, fits); i >= 0 {
-			return nil, v.refuse("signature.bad-for-content", "the signature of these bytes is no good: {cause} (keys of {source})", v.bad[i].err, v.keys.From)
+			return nil, v.refuse("signature.bad-for-content", "the signature of these bytes is wrong: {cause} (keys of {source})", v.bad[i].err, v.keys.From)
 		}
 		return nil, v.refuse("signature.digest-differs", "{bytes} bytes with the SHA-256 {digest} came; {signed}, with another: the target has changed since it was signed, or it was changed on the way", size, fmt.Sprintf("%x", sum[:8]), v.signed())
 	}

@@ -228,7 +228,7 @@ func readBool(_ *Setting, text string) (any, error) {
 	case "false", "no", "off", "0":
 		return false, nil
 	}
-	return nil, stele.Messagef("config.not-a-boolean", `"{value}" is neither true nor false`, text)
+	return nil, stele.Messagef("value.not-a-boolean", `"{value}" is neither true nor false`, text)
 }
 
 func readChoice(s *Setting, text string) (any, error) {
@@ -388,7 +388,7 @@ func readGlobal(_ *Setting, text string) (any, error) {
 		return nil, err
 	}
 	if schemes.Lookup(scheme) == nil {
-		return nil, stele.Messagef("config.scheme-unknown", `"{scheme}" is not a scheme; there are {schemes}`, scheme, strings.Join(schemes.Names(), ", "))
+		return nil, stele.Messagef("scheme.unknown", `"{scheme}" is not a scheme; there are {schemes}`, scheme, strings.Join(schemes.Names(), ", "))
 	}
 	o := httpd.Options{Global: map[string]string{scheme: link}}
 	return link, o.Validate()

@@ -55,7 +55,7 @@ type piece struct {
 // [ErrTooLarge] in them.
 func ParseExpression(field string) (*Expression, error) {
 	if len(field) > maxField {
-		return nil, tooLarge("expression.field-too-long", "the field has {size} bytes; {most} are the most", len(field), maxField)
+		return nil, tooLarge("rule.field-too-long", "the field has {size} bytes; {most} are the most", len(field), maxField)
 	}
 	if field == "" {
 		return nil, stele.Invalidf("regexp", 0, "expression.missing", "there is no expression")
@@ -200,7 +200,7 @@ func (e *Expression) portable() error {
 // lower case for names in any.
 func parsePattern(pattern, replacement string) (*Expression, error) {
 	if len(pattern) > maxField {
-		return nil, tooLarge("expression.pattern-too-long", "the field has {size} bytes; {most} are the most", len(pattern), maxField)
+		return nil, tooLarge("rule.field-too-long", "the field has {size} bytes; {most} are the most", len(pattern), maxField)
 	}
 	parsed, err := parseERE(pattern, 0, true, 0)
 	if err != nil {

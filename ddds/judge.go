@@ -197,7 +197,7 @@ func (v *walk) apply(r *Rule) (output string, matched bool, err error) {
 		return r.Replacement, true, nil
 	}
 	if err := v.ctx.Err(); err != nil {
-		return "", false, v.fail(stele.Unavailable, "ddds.walk-interrupted", "{cause}; try again", err)
+		return "", false, v.fail(stele.Unavailable, "unavailable.try-again", "{cause}; try again", err)
 	}
 	if v.work += r.Expression.work(v.request.Name); v.work > maxWork {
 		return "", false, v.fail(stele.Exhausted, "ddds.too-many-steps", "{cause}: it would be more than {most} steps", ErrTooMuchWork, maxWork)

@@ -98,7 +98,7 @@ func ParseServices(flag Flag, text string) (Services, error) {
 		return Services{}, nil
 	}
 	if len(text) > maxField {
-		return Services{}, stele.Invalidf("service", maxField, "rule.service-too-long", "the field has {size} bytes; {most} are the most", len(text), maxField)
+		return Services{}, stele.Invalidf("service", maxField, "rule.field-too-long", "the field has {size} bytes; {most} are the most", len(text), maxField)
 	}
 	switch {
 	case flag.isExtended():

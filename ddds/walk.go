@@ -223,7 +223,7 @@ func (v *walk) follow(list []judged, ttl uint32, phase Phase, expires time.Time,
 			if v.renewed {
 				return Result{}, unanswered
 			}
-			return Result{}, v.fail(stele.Unavailable, "ddds.walk-expired", "{cause}; try again", errExpired)
+			return Result{}, v.fail(stele.Unavailable, "unavailable.try-again", "{cause}; try again", errExpired)
 		}
 		if v.isEnd(j.candidate.Flag) {
 			v.mark(step, j, Chosen)

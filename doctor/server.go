@@ -47,7 +47,7 @@ func examineServer(ctx context.Context, x *subject) {
 	case ready.StatusCode != http.StatusOK:
 		x.problem("read why in its log (journalctl -u stele); a full disk and a server that ends are the usual reasons", "doctor.server-not-ready", "{server} answers, but can't do all that it should ({status})", local, ready.Status)
 	case took > slowAnswer:
-		x.warn("see what else the machine does", "doctor.server-answers-slowly", "{address} answers after {duration}", local, took.Round(time.Millisecond))
+		x.warn("see what else the machine does", "doctor.server-answers-slowly", "{address} answers only after {duration}", local, took.Round(time.Millisecond))
 	default:
 		x.ok("doctor.server-answers", "{address} answers after {duration}", local, took.Round(time.Microsecond))
 	}
@@ -55,7 +55,7 @@ func examineServer(ctx context.Context, x *subject) {
 		if _, took, err := x.get(ctx, base+"/healthz"); err != nil {
 			x.problem("see that its name leads here, and that ports and certificate are right", "doctor.public-address-silent", "the public address {address} does not answer: {cause}", base, err)
 		} else {
-			x.ok("doctor.public-address-answers", "{address} answers after {duration}", base, took.Round(time.Microsecond))
+			x.ok("doctor.server-answers", "{address} answers after {duration}", base, took.Round(time.Microsecond))
 		}
 	}
 }

@@ -379,7 +379,7 @@ func (d *document) moment() (t time.Time, ok bool) {
 		return t, false
 	}
 	if err := t.UnmarshalText([]byte(text)); err != nil {
-		d.faultf("document.not-a-time", `"{text}" is not a time; write it as in 2024-05-17T10:00:00Z`, text)
+		d.faultf("document.not-a-time", `"{value}" is not a time; write it as in 2024-05-17T10:00:00Z`, text)
 		return time.Time{}, false
 	}
 	return t.UTC(), true

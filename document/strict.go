@@ -95,7 +95,7 @@ func (f *fitting) fitStruct(path string, value any, t reflect.Type) {
 		if !ok {
 			f.addf(path, "request.field-not-a-string", "should be a string, not {given}", called(value))
 		} else if err := json.Unmarshal(strconv.AppendQuote(nil, text), reflect.New(t).Interface()); err != nil {
-			f.addf(path, "request.field-not-a-time", `"{value}" is not a time; write it as in 2024-05-17T10:00:00Z`, text)
+			f.addf(path, "document.not-a-time", `"{value}" is not a time; write it as in 2024-05-17T10:00:00Z`, text)
 		}
 		return
 	}
@@ -115,7 +115,7 @@ func (f *fitting) fitStruct(path string, value any, t reflect.Type) {
 	}
 	slices.Sort(unknown)
 	for _, name := range unknown {
-		f.addf(within(path, name), "request.field-unknown", "there is no such field; there are {fields}", names(known))
+		f.addf(within(path, name), "document.field-unknown", "there is no such field; there are {fields}", names(known))
 	}
 	slices.SortStableFunc(f.problems, func(a, b stele.Problem) int { return strings.Compare(a.Path, b.Path) })
 }

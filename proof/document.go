@@ -28,7 +28,7 @@ func Document(id stele.ID, list []stele.Signature) []byte {
 // there: the caller compares it with the one that was asked for. Nothing is verified.
 func ParseDocument(data []byte) (id string, list []stele.Signature, err error) {
 	if len(data) > maxDocument {
-		return "", nil, invalid("read signatures", stele.Messagef("jwks.too-large", "the document has {size} bytes; {most} are the most", len(data), maxDocument))
+		return "", nil, invalid("read signatures", stele.Messagef("document.too-large", "the document has {size} bytes; {most} are the most", len(data), maxDocument))
 	}
 	return document.DecodeSignatures(data)
 }

@@ -77,7 +77,7 @@ func toJWK(k stele.SigningKey) (jwk map[string]any, err error) {
 func ParseJWKS(data []byte) ([]stele.SigningKey, error) {
 	const op = "read the keys"
 	if len(data) > maxDocument {
-		return nil, invalid(op, stele.Messagef("jwks.too-large", "the document has {size} bytes; {most} are the most", len(data), maxDocument))
+		return nil, invalid(op, stele.Messagef("document.too-large", "the document has {size} bytes; {most} are the most", len(data), maxDocument))
 	}
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`

@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -27,22 +26,26 @@ type UnknownError struct {
 }
 
 // Error says what may have been meant.
-func (e *UnknownError) Error() string {
-	const none = "no such name is registered here"
-	switch {
-	case !e.Mistyped && len(e.Nearest) == 0:
-		return none
-	case len(e.Nearest) == 0:
-		return none + ", and its check character does not hold: look for a wrong or swapped character"
-	}
+func (e *UnknownError) Error() string { return e.message().Error() }
+
+// Unwrap returns the message, which has a code.
+func (e *UnknownError) Unwrap() error { return e.message() }
+
+func (e *UnknownError) message() *stele.Message {
 	names := make([]string, len(e.Nearest))
 	for i, id := range e.Nearest {
 		names[i] = id.String()
 	}
-	if !e.Mistyped {
-		return fmt.Sprintf("%s; did you mean %s?", none, strings.Join(names, " or "))
+	near := strings.Join(names, " or ")
+	switch {
+	case near == "" && !e.Mistyped:
+		return stele.Messagef("resolve.unknown", "no such name is registered here")
+	case near == "":
+		return stele.Messagef("resolve.unknown-mistyped", "no such name is registered here, and its check character does not hold: look for a wrong or swapped character")
+	case !e.Mistyped:
+		return stele.Messagef("resolve.unknown-near", "no such name is registered here; did you mean {names}?", near)
 	}
-	return fmt.Sprintf("%s, and its check character does not hold; did you mean %s?", none, strings.Join(names, " or "))
+	return stele.Messagef("resolve.unknown-mistyped-near", "no such name is registered here, and its check character does not hold; did you mean {names}?", near)
 }
 
 // unknown makes the error for a name that leads nowhere.

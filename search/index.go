@@ -186,7 +186,7 @@ func (l engineLog) Errorf(format string, args ...any) {
 
 // Fatalf is called when Pebble can't continue. The index is made anew then.
 func (l engineLog) Fatalf(format string, args ...any) {
-	l.x.breakOff(errors.Join(errDamaged, stele.Messagef("search.engine-stopped", "pebble: {reason}", fmt.Sprintf(format, args...))))
+	l.x.breakOff(errors.Join(errDamaged, stele.Messagef("store.engine-stopped", "pebble: {reason}", fmt.Sprintf(format, args...))))
 }
 
 // breakOff notes that the index must be made anew.

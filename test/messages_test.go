@@ -89,6 +89,7 @@ func TestHouseMessagesSeen(t *testing.T) {
 		"a made text":          {`var e = stele.Messagef("a.b", "it is "+x)`, "is not a literal"},
 		"a made code":          {`var e = stele.Messagef(x, "it is")`, "is not a literal"},
 		"two texts":            {`var e = stele.Messagef("a.b", "one"); var f = stele.Messagef("a.b", "two")`, "has two texts"},
+		"two codes":            {`var e = stele.Messagef("a.b", "{x}"); var f = stele.Messagef("a.c", "{x}")`, "have one text"},
 	} {
 		fset := token.NewFileSet()
 		file, err := parser.ParseFile(fset, "a/a.go", head+c.text, parser.SkipObjectResolution)
@@ -134,6 +135,14 @@ func (m *messages) check() []string {
 			}
 			return true
 		})
+	}
+	codes := make(map[string]string, len(m.texts)) // by text
+	for _, code := range slices.Sorted(maps.Keys(m.texts)) {
+		text := m.texts[code]
+		if other := codes[text]; other != "" {
+			m.complaints = append(m.complaints, fmt.Sprintf("%s and %s have one text: %s", other, code, text))
+		}
+		codes[text] = code
 	}
 	return m.complaints
 }

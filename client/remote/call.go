@@ -201,7 +201,7 @@ func (f *failure) told(ctx context.Context, r *Registry) error {
 	case ctx.Err() != nil:
 		return refuse(stele.Unavailable, "", "{cause}", ctx.Err())
 	}
-	return refuse(stele.Unavailable, "api.request-failed", "{cause}; try again", endpoint.Timely(ctx, shorn(err)))
+	return refuse(stele.Unavailable, "unavailable.try-again", "{cause}; try again", endpoint.Timely(ctx, shorn(err)))
 }
 
 // shorn replaces errors of the network whose text says little.

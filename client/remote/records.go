@@ -204,7 +204,7 @@ func valid(op string, id stele.ID, v interface{ Validate() error }) error {
 
 // outdated returns the error of a record that has another version than its writer has seen.
 func outdated(op string, name stele.ID, has, supposed uint64) error {
-	return refuse(op, name, stele.Conflict, "record.version-differs-at-server", "it has version {version}, not {expected}; look at it again", has, supposed)
+	return refuse(op, name, stele.Conflict, "record.version-not-expected", "it has version {version}, not {expected}; look at it again", has, supposed)
 }
 
 // versionConflict returns the error of outdated after the server has refused a version.

@@ -159,7 +159,7 @@ prefix. It lists the root of a scheme if the root was changed.`,
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				if only != "" && l.Schemes.Lookup(only) == nil {
-					return usage.Errorf(cmd, "argument.scheme-unknown", `"{scheme}" is not a scheme; there are {schemes}`, only, strings.Join(l.Schemes.Names(), ", "))
+					return usage.Errorf(cmd, "scheme.unknown", `"{scheme}" is not a scheme; there are {schemes}`, only, strings.Join(l.Schemes.Names(), ", "))
 				}
 				return p.listNamespaces(ctx, l, only)
 			})

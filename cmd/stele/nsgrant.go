@@ -33,7 +33,7 @@ Only administrators have rights in the root of a scheme, such as ark: .`,
 				return usage.Errorf(cmd, "argument.grant-incomplete", "give a prefix, who it is for, and a role, as in: ark:12345/x5 user:ann editor")
 			}
 			if !stele.Role(args[2]).IsValid() {
-				return usage.Errorf(cmd, "argument.role-unknown", `"{role}" is not a role; there are reader, editor and owner`, args[2])
+				return usage.Errorf(cmd, "role.unknown", `"{role}" is not a role; there are reader, editor and owner`, args[2])
 			}
 			return checkWho(cmd, args[1])
 		},

@@ -248,7 +248,7 @@ func (p *program) via(f *resolveFlags, id stele.ID) ([]client.Via, error) {
 	for _, text := range f.via {
 		via := client.Via(strings.ToLower(text))
 		if !slices.Contains([]client.Via{client.ViaDNS, client.ViaHTTP, client.ViaLocal}, via) {
-			return nil, usage.Errorf(f.cmd, "flag.via-unknown", `"{text}" is no way; there are dns, http and local`, text)
+			return nil, usage.Errorf(f.cmd, "flag.via-unknown", `"{text}" is not a way to resolve; there are dns, http and local`, text)
 		}
 		c.Named = append(c.Named, via)
 	}

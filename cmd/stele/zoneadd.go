@@ -116,7 +116,7 @@ func (p *program) zoneAdd(ctx context.Context, l *Registry, zones *publish.Zones
 			return err
 		}
 	} else if l.Schemes.Lookup(f.scheme) == nil {
-		return usage.Errorf(f.cmd, "argument.scheme-unknown", `"{scheme}" is not a scheme; there are {schemes}`, f.scheme, strings.Join(l.Schemes.Names(), ", "))
+		return usage.Errorf(f.cmd, "scheme.unknown", `"{scheme}" is not a scheme; there are {schemes}`, f.scheme, strings.Join(l.Schemes.Names(), ", "))
 	} else if !client.Knows(f.scheme) {
 		return usage.Errorf(f.cmd, "flag.root-scheme-without-dns", "{scheme} names have no keys in the DNS, so a root of them would lead nowhere; they are found over HTTP", f.scheme)
 	}

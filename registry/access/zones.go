@@ -48,7 +48,7 @@ func (l *Registry) ZoneOwner(ctx context.Context, zones *publish.Zones, text str
 }
 
 func noZone(text string) error {
-	return stele.Errorf("find zone", stele.ID{}, stele.NotFound, "zone.not-found-here", `there is no zone "{zone}" here; 'stele zone ls' lists them`, text)
+	return stele.Errorf("find zone", stele.ID{}, stele.NotFound, "zone.unknown", `there is no zone "{zone}" here; 'stele zone ls' lists them`, text)
 }
 
 // PublishedIn returns the namespace that is published in a zone.

@@ -57,7 +57,7 @@ func (*Scheme) DateNames(ns *stele.Namespace) (prefixes []string, at func(mint.D
 func minterAddress(m *stele.Minter) (Prefix, error) {
 	addr, err := netip.ParseAddr(m.IP)
 	if err != nil {
-		return Prefix{}, stele.Invalidf(Name, 0, "ibi.minter-address-invalid", `"{address}" is not an IP address`, m.IP)
+		return Prefix{}, stele.Invalidf(Name, 0, "minter.ip-not-an-address", `"{address}" is not an IP address`, m.IP)
 	}
 	port := m.IPPort
 	if port == 0 {

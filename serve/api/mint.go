@@ -106,7 +106,7 @@ func (h *Handler) readMint(want *apijson.MintInput) (pool []stele.NamespaceKey, 
 	case (want.Namespace == "") == (len(want.Namespaces) == 0):
 		add("namespace", stele.Messagef("mint.namespace-or-namespaces", "name one namespace here, or several in namespaces"))
 	case len(want.Namespaces) > maxPool:
-		add("namespaces", stele.Messagef("mint.namespaces-too-many", "there are {count}; {limit} are the most", len(want.Namespaces), maxPool))
+		add("namespaces", stele.Messagef("list.too-long", "there are {count}; {most} are the most", len(want.Namespaces), maxPool))
 	case want.Namespace != "":
 		parse("namespace", want.Namespace)
 	}

@@ -351,7 +351,7 @@ func (h *Handler) skip(c *call) error {
 		to = status.Given + want.Ahead
 	}
 	if to < want.Ahead || status.Total > 0 && to > status.Total {
-		return &stele.Error{Op: c.op.name, Kind: stele.Exhausted, Err: stele.Messagef("mint.template-exhausted-at-server", "the template of {namespace} has {total} names; {given} are given", ns.Key(), status.Total, status.Given)}
+		return &stele.Error{Op: c.op.name, Kind: stele.Exhausted, Err: stele.Messagef("namespace.template-used-up", "the template of {namespace} has {total} names; {given} are given", ns.Key(), status.Total, status.Given)}
 	}
 	if err := h.o.Registrar.SkipCounter(c.ctx, ns.Key(), to); err != nil {
 		return err

@@ -118,7 +118,7 @@ func (h *Handler) zoneState(c *call) (stele.ZoneState, error) {
 			return z, err
 		}
 	}
-	return stele.ZoneState{}, &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: stele.Messagef("zone.unknown-at-server", `there is no zone "{zone}" here; 'stele zone ls' lists them`, c.tail)}
+	return stele.ZoneState{}, &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: stele.Messagef("zone.unknown", `there is no zone "{zone}" here; 'stele zone ls' lists them`, c.tail)}
 }
 
 // raiseZone gives a zone a higher serial.

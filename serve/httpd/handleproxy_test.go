@@ -50,7 +50,7 @@ func TestHandleProxy(t *testing.T) {
 		{"/20.500.99999/T-1?urlappend=@evil.example.org", "302 https://example.org/t@evil.example.org"},
 		{"/20.500.99999/T-1?urlappend=%0d%0aSet-Cookie:%20a=b", "302 https://example.org/t%0D%0ASet-Cookie:%20a=b"},
 		{"/20.500.99999/P1?urlappend=//evil.example.org/", "302 http://x///evil.example.org/"},
-		{"/20.500.99999/T-1?urlappend=/../../x", "400 400 Bad Request\nidentifier: 20.500.99999/T-1\ndetail: what follows the registered name climbs out of the target by dot segments; it is not passed on\n"},
+		{"/20.500.99999/T-1?urlappend=/../../x", "400 400 Bad Request\nidentifier: 20.500.99999/T-1\ndetail: what follows the registered name climbs out of the target by dot segments; it is not passed on\ncode: resolve.suffix-climbs-out\n"},
 
 		{"/20.500.99999/ALIAS", "302 https://example.org/t"},
 		{"/20.500.99999/ALIAS?type=HS_ALIAS", table + "20.500.99999/T-1\nIndex\tType\tTimestamp\tData\n"}, // it is followed all the same

@@ -71,7 +71,7 @@ type problem struct {
 	Title    string   `json:"title"`
 	Status   int      `json:"status"`
 	Detail   string   `json:"detail,omitempty"`
-	Code     string   `json:"code,omitempty"`       // which problem it is, for programs
+	Code     string   `json:"code,omitempty"`       // which problem it is, for programs; docs/messages.txt lists them
 	Asked    string   `json:"asked,omitempty"`      // what was looked for, as it was written
 	ID       string   `json:"identifier,omitempty"` // in canonical form
 	Scheme   string   `json:"scheme,omitempty"`
@@ -169,6 +169,7 @@ func (h *Handler) hide(w http.ResponseWriter, r *http.Request, p *problem, err e
 // tell fills in what is wrong with a request.
 func (h *Handler) tell(r *http.Request, p *problem, err error) {
 	p.Detail = legible(err.Error())
+	p.Code, _ = stele.CodeOf(err)
 	if e, ok := errors.AsType[*stele.Error](err); ok {
 		if e.ID.IsValid() {
 			p.ID, p.Scheme = e.ID.String(), e.ID.Scheme()
