@@ -226,7 +226,7 @@ func TestKeysStay(t *testing.T) {
 		"is older now":     {func(keys []stele.SigningKey) []stele.SigningKey { keys[0].Created = now.Add(-time.Hour); return keys }, "never change"},
 		"has other bytes":  {func(keys []stele.SigningKey) []stele.SigningKey { keys[0].Public = second.Public; return keys }, "thumbprint"},
 		"of another kind":  {func(keys []stele.SigningKey) []stele.SigningKey { keys[0].Algorithm = stele.KeyRSA; return keys }, "is of"},
-		"no key":           {func(keys []stele.SigningKey) []stele.SigningKey { keys[0].Public = []byte("secret"); return keys }, "no public key"},
+		"no key":           {func(keys []stele.SigningKey) []stele.SigningKey { keys[0].Public = []byte("secret"); return keys }, "not a public key"},
 		"ends still later": {func(keys []stele.SigningKey) []stele.SigningKey { keys[0].Expires = now.Add(time.Second); return keys }, "does not come back"},
 	} {
 		err := f.tryKeys(ana, "urn:example", tt.change)
