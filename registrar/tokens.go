@@ -193,7 +193,7 @@ func (all *tokens) adopt(op, parent string, want auth.TokenRequest, t *auth.Toke
 		last, ended = all.tree.End(parent)
 		switch {
 		case ended != "" || !last.IsZero() && !t.Created.Before(last):
-			return nil, refuse(op, stele.ID{}, stele.Unauthenticated, "token.asking-token-void", "the token with which this is asked is of no use any more; ask for a new one")
+			return nil, refuse(op, stele.ID{}, stele.Unauthenticated, "token.asking-token-void", "the token of the request is not valid any more; get a new one")
 		case len(line) == auth.MaxTokenDepth:
 			return nil, refuse(op, stele.ID{}, stele.Exhausted, "token.chain-too-long", "there are {count} tokens above the new one, and there may be no more; make it with one of those, {token} for example", len(line), line[1].ID)
 		}

@@ -75,7 +75,7 @@ func TestTokenDoesNotOutliveItsParent(t *testing.T) {
 			t.Errorf("it says %s", said)
 		}
 		_, _, err := f.CreateToken(ctx, auth.TokenRequest{User: who})
-		want(t, err, stele.Unauthenticated, "no use")
+		want(t, err, stele.Unauthenticated, "not valid any more")
 	}
 	// Without a token above it, it is a child of the user, and may last.
 	if _, made := f.made(f.admin, auth.TokenRequest{User: "root", Never: true}); made.Parent != "" {
@@ -134,7 +134,7 @@ func TestTokenMeetsRevoking(t *testing.T) {
 	f.store = &meeting{Store: f.store, before: func() { must(other.RevokeToken(f.admin, parent.ID))(t) }}
 	f.start()
 	_, _, err := f.CreateToken(ctx, auth.TokenRequest{User: "ann"})
-	want(t, err, stele.Unauthenticated, "no use")
+	want(t, err, stele.Unauthenticated, "not valid any more")
 	if list := must(each(f.Tokens(f.admin, "")))(t); len(list) != 1 {
 		t.Errorf("got %+v", list)
 	}

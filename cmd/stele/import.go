@@ -157,7 +157,7 @@ func (p *program) importRecords(ctx context.Context, l *Registry, f *bulk.File, 
 	}
 	defer waitForGarbage()()
 	if im.Mark.Offset > 0 {
-		fmt.Fprintf(p.stderr, "import: goes on at line %s\n", grouped(int64(im.Mark.Line)))
+		fmt.Fprintf(p.stderr, "import: continues at line %s\n", grouped(int64(im.Mark.Line)))
 	}
 	begin := p.now()
 	err = im.Run(ctx, func() bulk.Progress {

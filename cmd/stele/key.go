@@ -304,7 +304,7 @@ with a hyphen, write -- before the prefix.`,
 					k.Expires = k.Created
 				}
 			}, func(ns *stele.Namespace, k *stele.SigningKey) error {
-				return p.say("%s signs nothing for %s from %s on\n", k.ID, ns.Key(), wording.Moment(k.Expires))
+				return p.say("%s is retired in %s from %s on\n", k.ID, ns.Key(), wording.Moment(k.Expires))
 			})
 		},
 	}
@@ -331,7 +331,7 @@ with a hyphen, write -- before the prefix.`,
 					k.Revoked = now
 				}
 			}, func(ns *stele.Namespace, k *stele.SigningKey) error {
-				return p.say("%s proves nothing for %s from %s on\n", k.ID, ns.Key(), wording.Moment(k.Revoked))
+				return p.say("%s is revoked in %s from %s on\n", k.ID, ns.Key(), wording.Moment(k.Revoked))
 			})
 		},
 	})

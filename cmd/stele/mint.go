@@ -406,7 +406,7 @@ func (f *mintFlags) mintFrom(p *program, choose func(ctx context.Context, l *Reg
 		n := &sheet.Namer{
 			Sheet: s, Registry: l, Schemes: l.Schemes, Now: p.now, Pool: pool, Reserve: f.reserve,
 			OnResume: func(rows int, journal string) {
-				fmt.Fprintf(p.stderr, "mint: goes on; %s rows have names in %s\n", grouped(int64(rows)), journal)
+				fmt.Fprintf(p.stderr, "mint: continues; %s rows have names in %s\n", grouped(int64(rows)), journal)
 			},
 			Progress: func(total int64, done func() int64) sheet.Progress { return p.newProgress("mint", "rows", total, done) },
 		}

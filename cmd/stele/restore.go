@@ -228,7 +228,7 @@ func (p *program) printRestore(r restored) error {
 	}
 	_, err := fmt.Fprintf(p.stdout, "%s is restored, with %s changes\n", printable(r.Data), grouped(int64(r.Changes)))
 	if r.Kept != "" && err == nil {
-		_, err = fmt.Fprintf(p.stdout, "what was there is in %s\n", printable(r.Kept))
+		_, err = fmt.Fprintf(p.stdout, "the previous registry is in %s\n", printable(r.Kept))
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.MissingKeys)) {
 		if err == nil {
@@ -241,7 +241,7 @@ func (p *program) printRestore(r restored) error {
 	slices.Sort(r.Shut)
 	for _, prefix := range r.Shut {
 		if err == nil {
-			_, err = fmt.Fprintf(p.stdout, "no names are made in %s until its counter is set ahead: stele ns skip %s +N\n", prefix, prefix)
+			_, err = fmt.Fprintf(p.stdout, "no names are made in %s until its counter is advanced: stele ns skip %s +N\n", prefix, prefix)
 		}
 	}
 	if err != nil {

@@ -210,7 +210,7 @@ func (p *program) printRotated(done *apijson.SecretRotated) error {
 	_, err := fmt.Fprintf(p.stdout, "%d secrets were encrypted under the key %s, which is in use now\n", done.Moved, printable(done.Key))
 	for _, id := range slices.Sorted(maps.Keys(done.Lost)) {
 		if err == nil {
-			_, err = fmt.Fprintf(p.stdout, "%d secrets are still encrypted under the missing key %s; make them anew\n", done.Lost[id], printable(id))
+			_, err = fmt.Fprintf(p.stdout, "%d secrets are still encrypted under the missing key %s; make them again\n", done.Lost[id], printable(id))
 		}
 	}
 	return err

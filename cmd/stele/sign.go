@@ -121,7 +121,7 @@ func (p *program) keepSignature(ctx context.Context, l *Registry, f *statementFl
 		var before bool
 		var err error
 		if made, before, err = proof.AddSignature(rec, key, s, f.replace); before {
-			fmt.Fprintf(p.stderr, "stele: this key signed the same on %s already; --replace signs it anew\n", wording.Moment(made.Date))
+			fmt.Fprintf(p.stderr, "stele: this key signed the same on %s already; --replace signs it again\n", wording.Moment(made.Date))
 		}
 		return err
 	})

@@ -19,7 +19,7 @@ func Differences(before, rec *stele.Record) []string {
 			words = "reserved"
 		}
 		if rec.Redacted {
-			words += " (what it said was removed)"
+			words += " (its content was removed)"
 		}
 		return []string{words}
 	}
@@ -38,7 +38,7 @@ func Differences(before, rec *stele.Record) []string {
 	}
 	if len(d) == 0 {
 		if rec.Redacted {
-			return []string{"changed (what it said was removed)"}
+			return []string{"changed (its content was removed)"}
 		}
 		return []string{"changed"}
 	}

@@ -86,7 +86,7 @@ func TestRecord(t *testing.T) {
 	}
 	want := `ark:12345/x1
   scheme        ark
-  state         reserved  (the public sees nothing of it)
+  state         reserved  (hidden from the public)
   target        https://a.example/\x1b
                 (N2C: its metadata, text/html, preference 1)
   what          two
@@ -145,10 +145,10 @@ func TestUser(t *testing.T) {
 	want := `ann
   groups        staff  press
   administrator  may do everything
-  disabled      may do no more than the public
+  disabled      has the rights of the public
   roles         owner in ark:12345
                 editor in urn:x1
-  tokens        1 in use, 2 of no use any more
+  tokens        1 in use, 2 ended
   created       2031-05-02T12:00:00Z
   changed       2031-05-02T12:00:00Z, by root
 `

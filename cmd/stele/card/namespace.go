@@ -95,14 +95,14 @@ func User(u *auth.User, d access.UserDetails) string {
 		Rows(&b, "administrator", "may do everything")
 	}
 	if u.Disabled {
-		Rows(&b, "disabled", "may do no more than the public")
+		Rows(&b, "disabled", "has the rights of the public")
 	}
 	for i, role := range d.Roles {
 		Rows(&b, First(i, "roles"), role)
 	}
 	tokens := fmt.Sprintf("%d in use", d.TokensInUse)
 	if d.TokensEnded > 0 {
-		tokens += fmt.Sprintf(", %d of no use any more", d.TokensEnded)
+		tokens += fmt.Sprintf(", %d ended", d.TokensEnded)
 	}
 	Rows(&b, "tokens", tokens)
 	Rows(&b, "created", wording.Moment(u.Created))

@@ -56,9 +56,9 @@ func writeState(b *strings.Builder, rec *stele.Record) {
 	state := string(rec.State)
 	switch {
 	case rec.Redacted:
-		state += "  (what it said was removed by a legal order)"
+		state += "  (its content was removed by a legal order)"
 	case rec.State == stele.Reserved:
-		state += "  (the public sees nothing of it)"
+		state += "  (hidden from the public)"
 	}
 	Rows(b, "state", state)
 	if t := rec.Tombstone; t != nil {
