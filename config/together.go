@@ -94,9 +94,20 @@ func (c *Config) checkTLS() {
 	if c.RedirectHTTPS && c.HTTPS == "" && len(c.TrustedProxies) == 0 {
 		c.Wrong("redirect-https", "config.redirect-loop", "the server can't recognise requests that came by https, so clients would be redirected in a loop; set https, or in trusted-proxies the proxy that speaks it")
 	}
+	if c.SearchIndex != "" && c.Store == "" && isWithin(c.SearchIndex, c.Data) {
+		c.Wrong("search-index", "config.folder-inside-registry", "this is inside the folder of the registry, where nothing else may be; choose another one")
+	}
 	if acme && isWithin(c.CertificateFolder(), c.Data) {
 		c.Wrong("acme-storage", "config.folder-inside-registry", "this is inside the folder of the registry, where nothing else may be; choose another one")
 	}
+}
+
+// SearchFolder returns the folder of the search index; "" for a temporary one.
+func (c *Values) SearchFolder() string {
+	if c.SearchIndex != "" || c.Store != "" {
+		return c.SearchIndex
+	}
+	return filepath.Clean(c.Data) + "-search"
 }
 
 // CertificateFolder returns the folder for what comes from a CA.

@@ -248,3 +248,36 @@ func (r *Registrar) Changes(ctx context.Context, after uint64) iter.Seq2[stele.C
 		}
 	}
 }
+
+// Sight is what a caller may list and search.
+type Sight struct{ sight }
+
+// Sight returns what the caller may list. Within is the prefix to which the caller limits a
+// search, as in [Registrar.Scan]: Forbidden if the caller may not list that; the zero key, or
+// that of a scheme, sets no limit. Unauthenticated if the caller is not known.
+func (r *Registrar) Sight(ctx context.Context, within stele.NamespaceKey) (*Sight, error) {
+	const op = "search"
+	if err := identify(ctx, op); err != nil {
+		return nil, err
+	}
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if within.Prefix != "" {
+		if err := mayList(ctx, op, s, within); err != nil {
+			return nil, err
+		}
+	}
+	return &Sight{sight{namespaceTree: s, who: auth.From(ctx)}}, nil
+}
+
+// Everything reports whether the caller may list all records.
+func (s *Sight) Everything() bool { return s.who.Administers(auth.ScopeRead) }
+
+// Prefixes returns the prefixes of all that the caller may list, in order, none of which begins
+// with another.
+func (s *Sight) Prefixes() []stele.NamespaceKey { return s.namespaceTree.listed(s.who) }
+
+// Lists reports whether the caller may list the record with an identifier.
+func (s *Sight) Lists(id stele.ID) bool { return s.lists(id) }

@@ -20,6 +20,7 @@ import (
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/search"
 	"github.com/stele-id/stele/secret"
 )
 
@@ -40,9 +41,11 @@ type Registry struct {
 	Resolver  *resolver.Resolver
 	Directory *auth.Directory // of users and tokens
 	Secrets   *secret.Ring
-	Published Publisher // of the zones that are answered for; nil if none are
-	Follower  *Follower // of what other processes write; nil if none do
+	Published Publisher      // of the zones that are answered for; nil if none are
+	Follower  *Follower      // of what other processes write; nil if none do
+	Search    *search.Finder // nil if no search index is open; see OpenSearch
 
+	temporary   string                            // the folder of the search index, if Close removes it
 	place       Place                             // the zero Place if it is not known
 	generations atomic.Pointer[stele.Generations] // as they were at the last look; nil before the first
 }
@@ -91,13 +94,14 @@ func (r *Registry) Close() error {
 		r.Published.Close()
 	}
 	r.Resolver.Close()
+	searched := r.closeSearch()
 	ctx, cancel := context.WithTimeout(context.Background(), flushPatience)
 	defer cancel()
 	err := r.Registrar.FlushAudit(ctx, true)
 	if errors.Is(err, stele.ErrSealed) {
 		err = nil
 	}
-	if err = errors.Join(err, r.Store.Close()); err != nil && r.place != (Place{}) {
+	if err = errors.Join(err, searched, r.Store.Close()); err != nil && r.place != (Place{}) {
 		err = stele.Messagef("registry.not-closed", "closing {place}: {cause}", r.place, err)
 	}
 	return err
@@ -129,6 +133,9 @@ func (r *Registry) Committed(records ...*stele.Record) {
 	r.Resolver.Invalidate(records...)
 	if r.Published != nil {
 		r.Published.Invalidate(records...)
+	}
+	if r.Search != nil {
+		r.Search.Index.Notify()
 	}
 }
 

@@ -27,6 +27,10 @@ type Sight interface {
 type Page struct {
 	Records []*stele.Record
 
+	// Documents has the cursor with which a search goes on after each of the records, for
+	// callers that want no more of them.
+	Documents []uint64
+
 	// Next is the Cursor of the next page; 0 if this is the last one. A page may have fewer
 	// records than its limit, even none, and another one follow: the search of a page ends
 	// after some work. Records that are added or changed between two pages are not on those
@@ -329,7 +333,7 @@ func (s *seeking) searchBlock(ctx context.Context, block uint32, end int) (full 
 			s.page.Next = document + 1
 			return true, nil
 		}
-		s.page.Records = append(s.page.Records, record)
+		s.page.Records, s.page.Documents = append(s.page.Records, record), append(s.page.Documents, document)
 	}
 	return false, nil
 }

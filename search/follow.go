@@ -2,10 +2,7 @@ package search
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,9 +10,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
-	"github.com/cockroachdb/pebble/v2/sstable"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/stele-id/stele"
 )
@@ -133,6 +127,17 @@ func (x *Index) Rebuild(ctx context.Context, progress func(Status)) error {
 		return err
 	}
 	return x.follow(ctx, progress)
+}
+
+// Erase deletes all that the index has: no file holds what erased records said. It is made anew
+// by the next search, or in the background.
+func (x *Index) Erase(ctx context.Context) error {
+	if err := x.take(ctx); err != nil {
+		return err
+	}
+	defer func() { <-x.turn }()
+	defer x.Notify()
+	return x.replace(ctx)
 }
 
 // advance is CatchUp for the goroutine that has the turn.
@@ -380,211 +385,3 @@ func (x *Index) read(ctx context.Context, changes []stele.Change) ([]*stele.Reco
 	return records, errors.Join(errs...)
 }
 
-// commit writes a part of a job, together with the position after it.
-func (x *Index) commit(j *job, p part) error {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if x.db == nil {
-		return refuse(stele.Unavailable, "search.index-closed", "the search index is closed")
-	}
-	if b := x.broken.Load(); b != nil {
-		return b.why
-	}
-	w := &writing{index: x, before: x.at.Load(), dead: make(map[uint32][]uint16)}
-	w.after = *w.before
-	w.after.mark = p.end
-	var err error
-	switch {
-	case j.space.Prefix != "":
-		err = w.space(j.space)
-	case p.built != nil && len(p.built.docs) >= x.tables:
-		err = w.tables(p.built)
-	default:
-		err = w.batch(p.built)
-	}
-	if err != nil {
-		return err
-	}
-	x.unflushed = true
-	x.spaces.Store(j.spaces)
-	x.at.Store(&w.after)
-	return nil
-}
-
-// writing is a commit under way.
-type writing struct {
-	index  *Index
-	before *position
-	after  position
-	dead   map[uint32][]uint16 // by block
-}
-
-// bury finds the documents that those of a part replace.
-func (w *writing) bury(b *builder) error {
-	w.after.documents += uint64(len(b.docs))
-	var key []byte
-	for i := range b.docs {
-		d := &b.docs[i]
-		if d.first {
-			continue
-		}
-		key = append(append(key[:0], familyName), d.name...)
-		value, err := w.index.value(key)
-		if err != nil {
-			return err
-		}
-		if value == nil {
-			continue
-		}
-		old, n := binary.Uvarint(value)
-		if n <= 0 {
-			return errDamaged
-		}
-		w.dead[uint32(old>>blockBits)] = append(w.dead[uint32(old>>blockBits)], uint16(old))
-		w.after.dead++
-	}
-	return nil
-}
-
-// writeDead calls add with the dead documents by block, in order.
-func (w *writing) writeDead(add func(key, value []byte) error) error {
-	blocks := make([]uint32, 0, len(w.dead))
-	for block := range w.dead {
-		blocks = append(blocks, block)
-	}
-	slices.Sort(blocks)
-	for _, block := range blocks {
-		list := w.dead[block]
-		slices.Sort(list)
-		if err := add(appendBlock(nil, familyDead, block), appendSet(nil, list)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// batch writes a small part.
-func (w *writing) batch(b *builder) error {
-	batch := w.index.db.NewBatch()
-	defer batch.Close()
-	merge := func(key, value []byte) error { return batch.Merge(key, value, nil) }
-	if b != nil {
-		if err := w.bury(b); err != nil {
-			return err
-		}
-		if err := errors.Join(b.write(merge), w.writeDead(merge)); err != nil {
-			return err
-		}
-		for i := range b.docs {
-			d := &b.docs[i]
-			if err := batch.Set(append([]byte{familyName}, d.name...), binary.AppendUvarint(nil, d.number), nil); err != nil {
-				return err
-			}
-		}
-	}
-	if err := batch.Set(keyPosition, w.after.append(nil), nil); err != nil {
-		return err
-	}
-	return batch.Commit(pebble.NoSync)
-}
-
-// space makes the prefix of a namespace a term of all documents whose names begin with it.
-func (w *writing) space(key stele.NamespaceKey) error {
-	from := appendName(nil, familyName, key.Scheme, key.Prefix)
-	it, err := w.index.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: upper(from)})
-	if err != nil {
-		return err
-	}
-	found := make(map[uint32][]uint16)
-	for ok := it.First(); ok; ok = it.Next() {
-		number, n := binary.Uvarint(it.Value())
-		if n <= 0 {
-			return errors.Join(errDamaged, it.Close())
-		}
-		found[uint32(number>>blockBits)] = append(found[uint32(number>>blockBits)], uint16(number))
-	}
-	if err := it.Close(); err != nil {
-		return err
-	}
-	batch := w.index.db.NewBatch()
-	defer batch.Close()
-	for block, list := range found {
-		slices.Sort(list)
-		at := appendFilter(appendBlock(nil, familyBlock, block), filterPrefix, key.Scheme+"\x00"+key.Prefix)
-		if err := batch.Merge(at, appendSet(nil, list), nil); err != nil {
-			return err
-		}
-	}
-	err = errors.Join(batch.Set(appendName(nil, familySpace, key.Scheme, key.Prefix), nil, nil), batch.Set(keyPosition, w.after.append(nil), nil))
-	if err != nil {
-		return err
-	}
-	return batch.Commit(pebble.NoSync)
-}
-
-// tables writes a large part as sorted tables, one for each family, so that each covers no more
-// keys than it must: those of a new block overlap no other, and Pebble never merges them.
-// Pebble takes in all of them or none.
-func (w *writing) tables(b *builder) error {
-	if err := w.bury(b); err != nil {
-		return err
-	}
-	x := w.index
-	folder := x.fs.PathJoin(x.o.Folder, "tables")
-	if err := x.fs.RemoveAll(folder); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if err := x.fs.MkdirAll(folder, 0o700); err != nil {
-		return err
-	}
-	isNew := w.before.mark.Seq == 0 || uint32(w.before.mark.Seq>>blockBits) < b.block
-	var paths []string
-	var errs [4]error
-	var work sync.WaitGroup
-	table := func(i int, fill func(t *sstable.Writer) error) {
-		path := x.fs.PathJoin(folder, fmt.Sprintf("%d.sst", i))
-		paths = append(paths, path)
-		work.Go(func() { errs[i] = x.writeTable(path, fill) })
-	}
-	table(0, func(t *sstable.Writer) error { return t.Set(keyPosition, w.after.append(nil)) })
-	table(1, func(t *sstable.Writer) error { return writeNames(t, b.docs) })
-	table(2, func(t *sstable.Writer) error {
-		if isNew {
-			return b.write(t.Set)
-		}
-		return b.write(t.Merge)
-	})
-	if len(w.dead) > 0 {
-		table(3, func(t *sstable.Writer) error { return w.writeDead(t.Merge) })
-	}
-	work.Wait()
-	if err := errors.Join(errs[:]...); err != nil {
-		return err
-	}
-	return x.db.Ingest(context.Background(), paths)
-}
-
-// writeNames writes the documents by name.
-func writeNames(t *sstable.Writer, docs []document) error {
-	order := slices.Clone(docs)
-	slices.SortFunc(order, func(a, b document) int { return strings.Compare(a.name, b.name) })
-	var key, value []byte
-	for i := range order {
-		key = append(append(key[:0], familyName), order[i].name...)
-		value = binary.AppendUvarint(value[:0], order[i].number)
-		if err := t.Set(key, value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeTable writes one table.
-func (x *Index) writeTable(path string, fill func(*sstable.Writer) error) error {
-	f, err := x.fs.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	t := sstable.NewWriter(objstorageprovider.NewFileWritable(f), x.pebbleOptions().MakeWriterOptions(6, pebbleFormat.MaxTableFormat()))
-	return errors.Join(fill(t), t.Close())
-}

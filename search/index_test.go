@@ -126,7 +126,6 @@ func id(text string) stele.ID {
 type sees struct {
 	all  bool
 	keys []stele.NamespaceKey
-	most int // Lists fails the test beyond that; 0: never
 }
 
 func (s *sees) Everything() bool               { return s.all }

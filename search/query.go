@@ -117,6 +117,9 @@ func (t *term) fits(word []byte) bool {
 	return string(word) == t.word
 }
 
+// kernel are the metadata that every description should have.
+var kernel = [...]string{stele.What, stele.Who, stele.When, stele.Where}
+
 // fields yields the texts of a record whose words count, in the same order each time.
 func fields(r *stele.Record, yield func(text string) bool) {
 	if !yield(r.ID.String()) || r.Spelling != "" && !yield(r.Spelling) {
@@ -127,11 +130,17 @@ func fields(r *stele.Record, yield func(text string) bool) {
 			return
 		}
 	}
+	// Those that every description should have come first: of a very long one not all counts.
+	for _, key := range kernel {
+		if text := r.Metadata[key]; text != "" && !yield(text) {
+			return
+		}
+	}
 	var buffer [16]string
 	keys := slices.AppendSeq(buffer[:0], maps.Keys(r.Metadata))
 	slices.Sort(keys)
 	for _, key := range keys {
-		if !yield(r.Metadata[key]) {
+		if !slices.Contains(kernel[:], key) && !yield(r.Metadata[key]) {
 			return
 		}
 	}

@@ -14,7 +14,7 @@ const (
 	maxWord = 64
 
 	// maxWords is how many words of a record count.
-	maxWords = 5000
+	maxWords = 10_000
 )
 
 // splitter splits a text into words, in the form in which they are compared: in lower case,

@@ -11,6 +11,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/search"
 )
 
 const (
@@ -80,6 +81,25 @@ func (s *server) learnRedirects(ctx context.Context, r *registry.Registry) {
 			return
 		}
 	}
+}
+
+// openSearch opens the search index of a registry, unless it is open. Without it the server
+// answers all but searches.
+func (s *server) openSearch(ctx context.Context, r *registry.Registry) {
+	if r.Search != nil {
+		return
+	}
+	if err := r.OpenSearch(ctx, s.SearchFolder(), s.log); err != nil {
+		s.log.Error("records can't be searched by words; see search-index in 'stele config list'", "error", err.Error())
+	}
+}
+
+// searchStatus returns how the search index is that is used now.
+func (s *server) searchStatus() search.Status {
+	if f := s.generation.Load(); f != nil && f.registry.Search != nil {
+		return f.registry.Search.Index.Status()
+	}
+	return search.Status{}
 }
 
 // keepUsesOften keeps note of when tokens are used until the context ends.

@@ -34,6 +34,7 @@ type generation struct {
 func (s *server) beginGeneration(r *registry.Registry) error {
 	ctx, stop := context.WithCancel(auth.With(s.running, auth.Local()))
 	f := &generation{registry: r, dns: s.dns, ending: make(chan struct{}), stop: stop}
+	s.openSearch(ctx, r)
 	var err error
 	if f.handler, err = s.answers(f); err != nil {
 		stop()
@@ -49,6 +50,9 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 		return err
 	}
 	f.work.Go(func() { s.learnRedirects(ctx, r) })
+	if r.Search != nil {
+		f.work.Go(func() { r.Search.Index.Run(ctx) })
+	}
 	if r.Follower != nil {
 		f.work.Go(func() { s.learnHostsOften(ctx, r) })
 		f.work.Go(func() { r.Follower.Run(ctx, s.Follow) })
@@ -137,6 +141,6 @@ func (s *server) api(f *generation, pages *web.Pages) http.Handler {
 	return api.New(api.Options{
 		Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: s.schemes, Directory: r.Directory, Pages: pages,
 		Now: s.now, Log: s.log, Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, Rate: s.APIRate, Burst: s.APIBurst, Held: s.held, Turns: s.turns,
-		Patience: s.WriteTimeout, Reading: s.ReadTimeout, Version: r.Version, Await: r.Await, Generations: r.KnownGenerations, Upkeep: s.upkeep(f), Addresses: s.LogAddresses,
+		Patience: s.WriteTimeout, Reading: s.ReadTimeout, Version: r.Version, Await: r.Await, Generations: r.KnownGenerations, Upkeep: s.upkeep(f), Addresses: s.LogAddresses, Search: r.Search,
 	})
 }

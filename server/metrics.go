@@ -20,6 +20,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/internal/terminal"
+	"github.com/stele-id/stele/search"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
 )
@@ -95,6 +96,21 @@ func (m *metrics) addHeld(held *limit.Held) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "stele_http_held_bytes", Help: "Bytes of large answers that clients have not read yet.",
 	}, func() float64 { return float64(held.Bytes()) }))
+}
+
+// addSearch adds the numbers of the search index, which status returns.
+func (m *metrics) addSearch(status func() search.Status) {
+	for name, g := range map[string]struct {
+		help string
+		of   func(s search.Status) uint64
+	}{
+		"change":  {"Up to which change the search index is.", func(s search.Status) uint64 { return s.Change }},
+		"behind":  {"Changes of the registry that the search index does not have yet.", search.Status.Behind},
+		"records": {"Records in the search index.", func(s search.Status) uint64 { return s.Documents }},
+		"bytes":   {"Bytes of the search index on the disk.", func(s search.Status) uint64 { return s.Bytes }},
+	} {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "stele_search_" + name, Help: g.help}, func() float64 { return float64(g.of(status())) }))
+	}
 }
 
 // observe counts an answer.

@@ -234,6 +234,7 @@ func (s *server) start(running context.Context, r *registry.Registry) error {
 	s.turns = limit.NewTurns(answersAtOnce, answersWaiting, s.HeaderTimeout)
 	s.numbers = newMetrics(s.o.Version, s.ready)
 	s.numbers.addHeld(s.held)
+	s.numbers.addSearch(s.searchStatus)
 	if s.dns != nil {
 		s.numbers.addDNS(func() *dnsd.Server { return s.generation.Load().dns })
 	}

@@ -42,6 +42,9 @@ func Try(ctx context.Context, c *config.Config, now func() time.Time, log *slog.
 	if c.ACMEStorage != "" && len(c.ACMEDomains) > 0 {
 		tryFolder(c, "acme-storage", c.ACMEStorage)
 	}
+	if c.SearchIndex != "" {
+		tryFolder(c, "search-index", c.SearchIndex)
+	}
 	if c.LogFile != "" {
 		tryFolder(c, "log-file", filepath.Dir(c.LogFile))
 	}

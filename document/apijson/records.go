@@ -14,6 +14,14 @@ type RecordPage struct {
 	Next  string            `json:"next,omitempty" doc:"The cursor of the next page. There may be one even if this page has fewer items than were asked for, or none; without it this is the last."`
 }
 
+// SearchPage is a part of what a search found.
+type SearchPage struct {
+	Items   []json.RawMessage `json:"items" schema:"Record"`
+	Next    string            `json:"next,omitempty" doc:"The cursor of the next page. There may be one even if this page has fewer items than were asked for, or none; without it this is the last."`
+	Indexed uint64            `json:"indexed" doc:"The number of a change: the search has all changes up to this one."`
+	Behind  uint64            `json:"behind" doc:"How many later changes of the registry were not searched, because the index does not have them yet."`
+}
+
 // Withdrawal says why a record is withdrawn.
 type Withdrawal struct {
 	Reason      string `json:"reason" minLength:"1" maxLength:"10000" doc:"Why, for readers who look for it." example:"Published by mistake"`

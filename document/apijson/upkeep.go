@@ -43,6 +43,7 @@ type Status struct {
 	Zones        []string      `json:"zones,omitempty" doc:"Zones that the server answers the DNS for."`
 	Shut         []string      `json:"shut,omitempty" doc:"Namespaces that make no names until their counters are set ahead: a restore shut them."`
 	Disk         *Disk         `json:"disk,omitempty" doc:"The disk of the registry."`
+	Search       *Search       `json:"search,omitempty" doc:"The search index; missing if there is none."`
 	Certificates []Certificate `json:"certificates,omitempty" doc:"Certificates that the server shows."`
 	Tokens       []Expiry      `json:"tokens,omitempty" doc:"Tokens that are good now, and expire within 30 days; at most 1000."`
 }
@@ -54,6 +55,14 @@ type Generation struct {
 	Began    time.Time `json:"began" doc:"When it began."`
 	Restored string    `json:"restored,omitempty" doc:"The generation and the last change of the backup that it began with."`
 	Replaced string    `json:"replaced,omitempty" doc:"The generation and the last change of the registry whose place it took."`
+}
+
+// Search is how the search index is.
+type Search struct {
+	Indexed uint64 `json:"indexed" doc:"The number of a change: the index has all changes up to this one."`
+	Behind  uint64 `json:"behind" doc:"How many changes of the registry it does not have yet."`
+	Records uint64 `json:"records" doc:"How many records it has."`
+	Bytes   uint64 `json:"bytes" doc:"Its size on the disk."`
 }
 
 // Disk is the room on a disk.

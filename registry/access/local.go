@@ -173,7 +173,7 @@ func (f *Local) Purge(ctx context.Context) error {
 	if err := f.Registry.Registrar.Witness(ctx, "compact", "", ""); err != nil {
 		return err
 	}
-	return f.Registry.Store.Purge(ctx)
+	return f.Registry.Purge(ctx)
 }
 
 // Backup copies the store.

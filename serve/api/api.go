@@ -25,6 +25,7 @@ import (
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/search"
 	"github.com/stele-id/stele/serve/api/openapi"
 	"github.com/stele-id/stele/web"
 )
@@ -97,6 +98,9 @@ type Options struct {
 
 	// Addresses says that clients' addresses are kept in the audit trail.
 	Addresses bool
+
+	// Search finds records by words; nil if there is no index.
+	Search *search.Finder
 
 	// Upkeep is what only the running server can do or knows.
 	Upkeep Upkeep

@@ -67,6 +67,7 @@ func (h *Handler) operations() []operation {
 		h.recordOperations(),
 		h.stateOperations(),
 		h.listOperations(),
+		h.searchOperations(),
 		h.namespaceOperations(),
 		h.hostOperations(),
 		h.checkOperations(),

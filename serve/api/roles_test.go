@@ -30,6 +30,7 @@ var samples = map[string]sample{
 	"reinstateRecord":  {target: "/reinstate/ark:12345/gone"},
 	"redactRecord":     {target: "/redact/ark:12345/x1", body: `{"reason":"Court"}`},
 	"listRecords":      {target: "/records?prefix=ark:12345"},
+	"searchRecords":    {target: "/search?q=thing"},
 	"getHistory":       {target: "/history/ark:12345/x1"},
 	"listNamespaces":   {target: "/namespaces"},
 	"getNamespace":     {target: "/namespaces/ark:12345"},

@@ -20,6 +20,7 @@ import (
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
+	"github.com/stele-id/stele/search"
 	"github.com/stele-id/stele/store/mem"
 	"github.com/stele-id/stele/web"
 )
@@ -76,7 +77,15 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 	s.registry = registrar.New(s.store, s.schemes, registrar.Options{
 		Now: s.now, OnCommit: reads.Invalidate, OnNamespaces: reads.InvalidateNamespaces, OnAccess: s.directory.Forget,
 	})
+	index, err := search.Open(t.Context(), search.Options{Source: s.store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { index.Close() })
 	o := Options{
+		Search: &search.Finder{Index: index, Schemes: s.schemes, Get: s.registry.Get, Sight: func(ctx context.Context, within stele.NamespaceKey) (search.Sight, error) {
+			return s.registry.Sight(ctx, within)
+		}},
 		Registrar: s.registry, Store: s.store, Resolver: reads, Schemes: s.schemes, Directory: s.directory, Pages: pages, Now: s.now,
 		Base: "https://id.example.org", Log: newTestLog(&s.log),
 	}

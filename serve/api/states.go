@@ -77,13 +77,18 @@ func (h *Handler) stateOperations() []operation {
 		summary: "Remove what was erased from the files of the store",
 		about:   "After a redaction. It may take as long as writing the whole store anew; long answers that are under way may end early, and writes wait. PostgreSQL locks its tables meanwhile. Backups, and the log and archives of a database, are not touched.",
 		asks:    administrator, scope: auth.ScopeAdmin,
-		answers: []answer{{status: 204, about: "No file of the store holds what was erased."}},
+		answers: []answer{{status: 204, about: "No file of the store, or of the search index, holds what was erased."}},
 		serve: func(c *call) error {
 			if err := h.o.Registrar.Witness(c.ctx, "compact", "", ""); err != nil {
 				return err
 			}
 			if err := h.o.Store.Purge(c.ctx); err != nil {
 				return err
+			}
+			if h.o.Search != nil {
+				if err := h.o.Search.Index.Erase(c.ctx); err != nil {
+					return err
+				}
 			}
 			c.replyEmpty(http.StatusNoContent)
 			return nil

@@ -53,12 +53,21 @@ func (h *Handler) getStatus(c *call) error {
 			d.Certificates = append(d.Certificates, apijson.Certificate{Name: cert.Name, NotAfter: cert.NotAfter.UTC()})
 		}
 	}
-	for _, part := range []func(context.Context, *apijson.Status) error{h.statusOfZones, h.statusOfChanges, h.statusOfNamespaces, h.statusOfTokens} {
+	for _, part := range []func(context.Context, *apijson.Status) error{h.statusOfZones, h.statusOfChanges, h.statusOfNamespaces, h.statusOfTokens, h.statusOfSearch} {
 		if err := part(c.ctx, &d); err != nil {
 			return err
 		}
 	}
 	return c.reply(http.StatusOK, d)
+}
+
+// statusOfSearch says how the search index is.
+func (h *Handler) statusOfSearch(_ context.Context, d *apijson.Status) error {
+	if h.o.Search != nil {
+		s := h.o.Search.Index.Status()
+		d.Search = &apijson.Search{Indexed: s.Change, Behind: s.Behind(), Records: s.Documents, Bytes: s.Bytes}
+	}
+	return nil
 }
 
 // statusOfZones lists the zones that the server answers for.
