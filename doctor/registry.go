@@ -171,6 +171,9 @@ func (f *findings) read(ctx context.Context, from lister) error {
 	return nil
 }
 
+// searchBehind is how many changes the search index of a server may be behind.
+const searchBehind = 10_000
+
 // judgeStatus judges what the server says of itself.
 func (x *subject) judgeStatus(s *apijson.Status) {
 	before := x.problems
@@ -185,6 +188,12 @@ func (x *subject) judgeStatus(s *apijson.Status) {
 	}
 	if d := s.Disk; x.Away && d != nil && d.Free < d.Total/20 {
 		x.warn("docs/bad-day.md has the steps", "doctor.disk-low", "its disk has {free} free of {total}", shortBytes(d.Free), shortBytes(d.Total))
+	}
+	switch i := s.Search; {
+	case i == nil:
+		x.warn("see search-index in 'stele config list', and what the server's log says", "doctor.search-index-missing", "the server has no search index, so records can't be searched by words")
+	case i.Behind > searchBehind:
+		x.warn("wait, and see what the server's log says if it stays so", "doctor.search-index-behind", "the search index is {behind} changes behind the registry", i.Behind)
 	}
 	if x.problems == before {
 		x.ok("doctor.registry-writable", "it can be written, and has {changes} changes", s.Changes)

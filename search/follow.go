@@ -384,4 +384,3 @@ func (x *Index) read(ctx context.Context, changes []stele.Change) ([]*stele.Reco
 	work.Wait()
 	return records, errors.Join(errs...)
 }
-

@@ -101,9 +101,9 @@ var rooms = []room{
 
 	{folder: "server", may: ". document internal/disk internal/limit internal/terminal audit auth config outbound publish registrar registry resolver search serve/* web store/*", tests: "scheme/all secret"},
 	{folder: "doctor", may: ". document/apijson internal/disk auth client config registry secret server store/pebble"},
-	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor registry server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
-	{folder: "bench", may: ". document internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "bench", may: ". document search internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 }
 

@@ -145,6 +145,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.showCommand(),
 			p.historyCommand(),
 			p.lsCommand(),
+			p.findCommand(),
 			p.resolveCommand(),
 			p.getCommand(),
 			p.signCommand(),

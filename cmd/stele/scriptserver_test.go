@@ -43,6 +43,7 @@ var notRemote = map[string]string{
 	"config":         "it asks no registry",
 	"doctor":         "it says how the folder and the server are, which differ",
 	"explain":        "it asks no registry",
+	"findindex":      "it damages files of the search index",
 	"get":            "get looks where resolve does",
 	"getverify":      "the same; and it starts servers itself",
 	"invalid":        "it asks no registry",
@@ -108,7 +109,7 @@ func remotely(params *testscript.Params) {
 }
 
 // remoteVerbs are those that ask the server instead of the folder.
-var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert show history ls mint ns zone key sign user token import export backup verify")
+var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert show history ls find mint ns zone key sign user token import export backup verify")
 
 // scripted is the program as sessions run it. If the test says so, it works on the server
 // that has a folder instead of the folder.
@@ -234,8 +235,12 @@ func startScriptServer(data string) (*scriptServer, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A temporary index, so that the session does not find one that it did not make.
+	if err := r.OpenSearch(context.Background(), "", nil); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
 	front := httptest.NewServer(api.New(api.Options{
-		Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: scriptDirectory{r.Directory}, Now: time.Now,
+		Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: scriptDirectory{r.Directory}, Now: time.Now, Search: r.Search,
 		Upkeep: api.Upkeep{Keys: server.NewKeys(r, time.Now)},
 	}))
 	return &scriptServer{URL: front.URL, Token: scriptToken, close: func() {

@@ -197,7 +197,7 @@ func TestRestoreWhileServing(t *testing.T) {
 	runStele(t, "show", "--data", last.Kept, "ark:12345/later")
 	runStele(t, "show", "--data", data, "ark:12345/after")
 	left, err := os.ReadDir(filepath.Dir(data))
-	if err != nil || len(left) != 3 { // the registry, what was there before, and the key of its secrets
+	if err != nil || len(left) != 4 { // the registry, its search index, what was there before, and the key of its secrets
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

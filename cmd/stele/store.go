@@ -16,8 +16,11 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/cmd/stele/card"
 	"github.com/stele-id/stele/cmd/stele/usage"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/registry/access"
 	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/search"
 	storecopy "github.com/stele-id/stele/store/copy"
 	"github.com/stele-id/stele/store/postgres"
 )
@@ -32,7 +35,7 @@ storage, not the content.`,
 		Example: `  stele store migrate --store postgres://stele@db.example.org/stele
   stele store copy /var/lib/stele postgres://stele@db.example.org/stele
   stele store status --store postgres://stele@db.example.org/stele`,
-	}, onFolder(p.storeMigrateCommand()), onFolder(p.storeStatusCommand()), onFolder(p.storeCopyCommand()), onFolder(p.storeUnsealCommand()), p.storeCompactCommand())
+	}, onFolder(p.storeMigrateCommand()), onFolder(p.storeStatusCommand()), onFolder(p.storeCopyCommand()), onFolder(p.storeUnsealCommand()), p.storeCompactCommand(), onFolder(p.storeReindexCommand()))
 }
 
 // interruptible calls do with a context that an interrupt ends.
@@ -171,6 +174,54 @@ older than the redaction, or let them expire.`,
 			return p.writing(cmd, func(ctx context.Context, l *Registry) error { return l.Purge(ctx) })
 		},
 	})
+}
+
+func (p *program) storeReindexCommand() *cobra.Command {
+	return usage.NeverFiles(&cobra.Command{
+		Use:   "reindex",
+		Short: "Make the search index anew",
+		Long: `Reindex deletes the search index of the registry and makes it anew from the records. That
+is seldom needed: an index that is missing, damaged, or of another registry is made anew
+by itself, by 'stele find' or by the server.
+
+The index is in the folder of the registry with -search appended to its name, or in
+STELE_SEARCH_INDEX; for a database it is in the cache folder of the user. A server has
+its own, as its setting search-index says; to make that anew, stop the server, and name
+the folder in STELE_SEARCH_INDEX.`,
+		Example: "  stele store reindex --data /var/lib/stele/registry\n  STELE_SEARCH_INDEX=/var/cache/stele/search stele store reindex --store postgres://stele@db.example.org/stele",
+		Args:    usage.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.inRegistry(cmd, p.reindex)
+		},
+	})
+}
+
+// reindex is the verb.
+func (p *program) reindex(ctx context.Context, r *registry.Registry) error {
+	local := &access.Local{Registrar: r.Registrar, Registry: r}
+	index, err := local.SearchIndex(ctx)
+	if err != nil {
+		return err
+	}
+	last, err := r.Store.LastChange(ctx)
+	if err != nil {
+		return err
+	}
+	done := uint64(0)
+	progress := p.newProgress("reindex", "changes", int64(last), nil)
+	err = index.Rebuild(ctx, func(s search.Status) {
+		progress.Add(int(s.Change - min(done, s.Change)))
+		done = s.Change
+	})
+	progress.End()
+	if err != nil {
+		return err
+	}
+	s := index.Status()
+	if p.json {
+		return p.printObject(apijson.Search{Indexed: s.Change, Behind: s.Behind(), Records: s.Documents, Bytes: s.Bytes})
+	}
+	return p.say("%s records are in the search index, up to change %s\n", grouped(int64(s.Documents)), grouped(int64(s.Change)))
 }
 
 func (p *program) storeStatusCommand() *cobra.Command {

@@ -45,6 +45,9 @@ type Records interface {
 	// It costs more than Export where all are wanted.
 	List(ctx context.Context, q remote.Listing) iter.Seq2[*stele.Record, error]
 
+	// Search yields the records that a query asks for, the last changed first.
+	Search(ctx context.Context, q remote.SearchQuery) iter.Seq2[*stele.Record, error]
+
 	// Export yields the records that begin so, in the order of their names; with
 	// history all versions of each, the oldest first.
 	Export(ctx context.Context, key stele.NamespaceKey, history bool) iter.Seq2[*stele.Record, error]

@@ -43,6 +43,9 @@ func onBoth(t *testing.T, test func(ctx context.Context, t *testing.T, l *Regist
 					t.Fatal(err)
 				}
 			}
+			if err := r.OpenSearch(ctx, "", nil); err != nil {
+				t.Fatal(err)
+			}
 			if kind == "Local" {
 				test(ctx, t, NewLocal(r, time.Now, "here"))
 				return
@@ -52,7 +55,7 @@ func onBoth(t *testing.T, test func(ctx context.Context, t *testing.T, l *Regist
 				t.Fatal(err)
 			}
 			server := httptest.NewServer(api.New(api.Options{
-				Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: r.Directory, Now: time.Now,
+				Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: r.Directory, Now: time.Now, Search: r.Search,
 			}))
 			t.Cleanup(server.Close)
 			far, err := remote.New(server.URL, token, remote.Options{Schemes: schemes})

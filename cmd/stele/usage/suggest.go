@@ -20,7 +20,7 @@ var verbsMeant = map[string][]string{
 	"add": {"register", "ns add", "user add"}, "create": {"register", "mint"}, "new": {"mint", "register"}, "init": {"serve", "register"},
 	"delete": {"withdraw"}, "remove": {"withdraw"}, "rm": {"withdraw"}, "del": {"withdraw"}, "tombstone": {"withdraw"},
 	"undelete": {"reinstate"}, "restore-record": {"reinstate"},
-	"list": {"ls"}, "find": {"ls"}, "search": {"ls"}, "dir": {"ls"}, "lookup": {"resolve", "show"},
+	"list": {"ls"}, "search": {"find"}, "query": {"find"}, "grep": {"find"}, "dir": {"ls"}, "lookup": {"resolve", "show"},
 	"info": {"show", "explain"}, "view": {"show"}, "read": {"show"}, "parse": {"explain"}, "validate": {"explain"},
 	"edit": {"update"}, "set": {"update"}, "change": {"update"}, "modify": {"update"}, "log": {"history"}, "versions": {"history"},
 	"start": {"serve"}, "run": {"serve"}, "server": {"serve"}, "daemon": {"serve"}, "demo": {"serve --demo"},
