@@ -63,10 +63,10 @@ type Touch struct {
 	// Namespaces are the zones that the namespaces of the commit touch.
 	Namespaces []string
 
-	// Spaces is the sum of the versions of all namespaces that the caller knows. If the
+	// NamespaceVersions is the sum of the versions of all namespaces that the caller knows. If the
 	// store has another sum, a commit with namespaces is refused as a Conflict, and the
 	// records of another one touch every zone.
-	Spaces uint64
+	NamespaceVersions uint64
 }
 
 // EveryZone is the name under which changes are kept that touch every zone, since it is

@@ -29,7 +29,7 @@ func (r *Registrar) touch(ctx context.Context, c *stele.Commit) error {
 
 // touch says which zones records touch.
 func (s *namespaceTree) touch() *stele.Touch {
-	t := &stele.Touch{Spaces: s.versions}
+	t := &stele.Touch{NamespaceVersions: s.versions}
 	if s.zoned {
 		t.Record = s.zones().OfRecord
 	}

@@ -55,7 +55,7 @@ func (c *Copier) compare(ctx context.Context) (t Tallies, err error) {
 			return t, err
 		}
 	}
-	if err := c.compareSpaces(ctx, &t, counted); err != nil {
+	if err := c.compareNamespaces(ctx, &t, counted); err != nil {
 		return t, err
 	}
 	if err := c.compareKept(ctx, &t); err != nil {
@@ -152,9 +152,9 @@ func (c *Copier) sameHistory(ctx context.Context, id stele.ID) (bool, error) {
 	return equal, err
 }
 
-// sameSpaceHistory compares all versions of a namespace. The copy has an entry also for one
+// sameNamespaceHistory compares all versions of a namespace. The copy has an entry also for one
 // that was not kept; see unkept.
-func (c *Copier) sameSpaceHistory(ctx context.Context, key stele.NamespaceKey) (bool, error) {
+func (c *Copier) sameNamespaceHistory(ctx context.Context, key stele.NamespaceKey) (bool, error) {
 	equal := true
 	back := func(a, b *stele.Namespace) int { return cmp.Compare(b.Version, a.Version) }
 	err := pairs(c.From.NamespaceHistory(ctx, key), c.To.NamespaceHistory(ctx, key), back, func(have, copied **stele.Namespace) error {
@@ -171,8 +171,8 @@ func (c *Copier) sameSpaceHistory(ctx context.Context, key stele.NamespaceKey) (
 	return equal, err
 }
 
-// compareSpaces compares namespaces, and how many records count for each.
-func (c *Copier) compareSpaces(ctx context.Context, t *Tallies, counted map[stele.NamespaceKey]bool) error {
+// compareNamespaces compares namespaces, and how many records count for each.
+func (c *Copier) compareNamespaces(ctx context.Context, t *Tallies, counted map[stele.NamespaceKey]bool) error {
 	name := func(a, b *stele.Namespace) int {
 		return cmp.Or(cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(a.Prefix, b.Prefix))
 	}
@@ -183,7 +183,7 @@ func (c *Copier) compareSpaces(ctx context.Context, t *Tallies, counted map[stel
 		equal := (*have).Equal(*copied)
 		if equal {
 			var err error
-			if equal, err = c.sameSpaceHistory(ctx, (*have).Key()); err != nil {
+			if equal, err = c.sameNamespaceHistory(ctx, (*have).Key()); err != nil {
 				return err
 			}
 		}

@@ -131,7 +131,7 @@ func (c *Copier) commits(ctx context.Context, changes []stele.Change, records []
 			continue
 		}
 		if kept[change.Namespace] == nil {
-			if kept[change.Namespace], err = spaceVersions(ctx, c.From, change.Namespace); err != nil {
+			if kept[change.Namespace], err = namespaceVersions(ctx, c.From, change.Namespace); err != nil {
 				return nil, err
 			}
 		}
@@ -145,8 +145,8 @@ func (c *Copier) commits(ctx context.Context, changes []stele.Change, records []
 	return list, nil
 }
 
-// spaceVersions returns the versions of a namespace that a store keeps, by number.
-func spaceVersions(ctx context.Context, from stele.Store, key stele.NamespaceKey) (map[uint64]*stele.Namespace, error) {
+// namespaceVersions returns the versions of a namespace that a store keeps, by number.
+func namespaceVersions(ctx context.Context, from stele.Store, key stele.NamespaceKey) (map[uint64]*stele.Namespace, error) {
 	kept := make(map[uint64]*stele.Namespace)
 	for ns, err := range from.NamespaceHistory(ctx, key) {
 		if err != nil {

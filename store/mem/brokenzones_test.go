@@ -31,12 +31,12 @@ func (b trusting) Apply(ctx context.Context, c *stele.Commit) error {
 		return b.Store.Apply(ctx, c)
 	}
 	d, touch := *c, *c.Touch
-	touch.Spaces = 0
+	touch.NamespaceVersions = 0
 	for ns, err := range b.Namespaces(ctx) {
 		if err != nil {
 			return err
 		}
-		touch.Spaces += ns.Version
+		touch.NamespaceVersions += ns.Version
 	}
 	d.Touch = &touch
 	return b.Store.Apply(ctx, &d)

@@ -74,7 +74,7 @@ func (st *state) putNamed(c *stele.Commit, at time.Time) error {
 	if have := uint64(len(st.journal)); len(c.Replay) > 0 && c.Replay[0].Seq != have+1 {
 		return refusal.ReplayOutOfOrder(c.Replay[0].Seq, have)
 	}
-	if t := c.Touch; t != nil && len(c.Namespaces) > 0 && c.Replay == nil && t.Spaces != st.spaces {
+	if t := c.Touch; t != nil && len(c.Namespaces) > 0 && c.Replay == nil && t.NamespaceVersions != st.namespaceVersions {
 		return refusal.NamespaceChanged()
 	}
 	first := uint64(len(st.journal)) + 1

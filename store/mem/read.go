@@ -167,7 +167,7 @@ func (s *Store) Withholding(ctx context.Context) iter.Seq2[stele.ID, error] {
 // NamespaceHistory implements [stele.Store].
 func (s *Store) NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error] {
 	return read(ctx, s, "history of a namespace", func(st *state, yield func(*stele.Namespace, error) bool) {
-		v, _ := st.namespaces.get(spaceKey(key))
+		v, _ := st.namespaces.get(namespaceKey(key))
 		for ; v != nil && yield(v.namespace()); v = v.before {
 		}
 	})
@@ -231,7 +231,7 @@ func (s *Store) Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.N
 	if err != nil {
 		return nil, err
 	}
-	v, ok := st.namespaces.get(spaceKey(key))
+	v, ok := st.namespaces.get(namespaceKey(key))
 	if !ok {
 		return nil, refusal.NamespaceMissing(key)
 	}
@@ -281,7 +281,7 @@ func (s *Store) Count(ctx context.Context, key stele.NamespaceKey) (uint64, erro
 	if err != nil {
 		return 0, err
 	}
-	n, _ := st.counts.get(spaceKey(key))
+	n, _ := st.counts.get(namespaceKey(key))
 	return n, nil
 }
 

@@ -23,10 +23,10 @@ type state struct {
 	minters    tree[[]byte]   // by name; no state is nil
 	cells      tree[[]byte]   // by name; no value is nil
 
-	trail  trail                 // of audit entries
-	zones  tree[stele.ZoneState] // by name, stele.EveryZone among them
-	runs   tree[uint64]          // by runKey: the first change of the run
-	spaces uint64                // sum of the versions of all namespaces
+	trail             trail                 // of audit entries
+	zones             tree[stele.ZoneState] // by name, stele.EveryZone among them
+	runs              tree[uint64]          // by runKey: the first change of the run
+	namespaceVersions uint64                // sum of the versions of all namespaces
 
 	seal string // why nothing more is written; "" if it is
 
@@ -58,7 +58,7 @@ func nameKey(scheme, text string) string { return scheme + "\x00" + text }
 
 func idKey(id stele.ID) string { return nameKey(id.Scheme(), id.String()) }
 
-func spaceKey(k stele.NamespaceKey) string { return nameKey(k.Scheme, k.Prefix) }
+func namespaceKey(k stele.NamespaceKey) string { return nameKey(k.Scheme, k.Prefix) }
 
 // locationKey is what the keys of a location's entries begin with, and no
 // others': its length stands before it.
@@ -243,23 +243,23 @@ func (st *state) addCount(id stele.ID, key stele.NamespaceKey, quota uint64) err
 	if key == (stele.NamespaceKey{}) {
 		return nil
 	}
-	n, _ := st.counts.get(spaceKey(key))
+	n, _ := st.counts.get(namespaceKey(key))
 	if quota > 0 && n >= quota {
 		return refusal.QuotaReached(id, key, quota)
 	}
-	st.counts = st.counts.with(spaceKey(key), n+1)
+	st.counts = st.counts.with(namespaceKey(key), n+1)
 	return nil
 }
 
 // putNamespace adds a version of a namespace.
 func (st *state) putNamespace(n *stele.Namespace, at time.Time) error {
-	newest, _ := st.namespaces.get(spaceKey(n.Key()))
+	newest, _ := st.namespaces.get(namespaceKey(n.Key()))
 	if have := newest.version(); n.Version != have+1 {
 		return refusal.NamespaceVersionDiffers(n.Key(), n.Version, have)
 	}
 	body := stored.MarshalNamespace(n)
-	st.namespaces = st.namespaces.with(spaceKey(n.Key()), &version{n.Version, body, newest})
-	st.spaces++
+	st.namespaces = st.namespaces.with(namespaceKey(n.Key()), &version{n.Version, body, newest})
+	st.namespaceVersions++
 	st.log(entry{Change: stele.Change{Namespace: n.Key(), Version: n.Version, At: at}, body: body})
 	return nil
 }

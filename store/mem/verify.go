@@ -49,8 +49,8 @@ func (s *Store) Verify(ctx context.Context, report func(problem *stele.Message))
 		}
 	}
 	st.verifyAudit(report)
-	if st.spaces != again.spaces {
-		report(stele.Messagef("verify.namespace-versions-miscounted", "the versions of namespaces are {count}, and were counted as {counted}", again.spaces, st.spaces))
+	if st.namespaceVersions != again.namespaceVersions {
+		report(stele.Messagef("verify.namespace-versions-miscounted", "the versions of namespaces are {count}, and were counted as {counted}", again.namespaceVersions, st.namespaceVersions))
 	}
 	st.verifyZones(report)
 	if err := st.generations.Check(); err != nil {

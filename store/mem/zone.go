@@ -23,7 +23,7 @@ func (st *state) touch(first uint64, records [][]string, t *stele.Touch, namespa
 	if t == nil && replayed {
 		return
 	}
-	every := t == nil || t.Spaces != st.spaces-uint64(namespaces)
+	every := t == nil || t.NamespaceVersions != st.namespaceVersions-uint64(namespaces)
 	var zones []string
 	if t != nil {
 		zones = t.Namespaces

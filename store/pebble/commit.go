@@ -64,13 +64,13 @@ func (s *Store) finishAlone(q *request) (*view, error) {
 
 // group is what is committed with one sync of the disk.
 type group struct {
-	store    *Store
-	opening  *opening
-	seq      uint64 // the last change, with those of the group
-	spaces   uint64 // sum of the versions of all namespaces, with those of the group
-	at       time.Time
-	requests []*request
-	answers  []error
+	store             *Store
+	opening           *opening
+	seq               uint64 // the last change, with those of the group
+	namespaceVersions uint64 // sum of the versions of all namespaces, with those of the group
+	at                time.Time
+	requests          []*request
+	answers           []error
 
 	batch   *pebbledb.Batch
 	finder  finder            // looks everywhere
@@ -188,7 +188,7 @@ func (g *group) start() (err error) {
 	if err := g.store.recent.begin(g.opening); err != nil {
 		return err
 	}
-	g.seq, g.trail, g.spaces = g.opening.seq, g.opening.trail, g.opening.spaces
+	g.seq, g.trail, g.namespaceVersions = g.opening.seq, g.opening.trail, g.opening.namespaceVersions
 	clear(g.runs)
 	g.at = g.store.now()
 	clear(g.pending)
@@ -219,7 +219,7 @@ func (g *group) flush() (*view, error) {
 	if err := g.opening.failstop.broken(); err != nil {
 		return nil, err
 	}
-	g.opening.seq, g.opening.trail, g.opening.spaces = g.seq, g.trail, g.spaces
+	g.opening.seq, g.opening.trail, g.opening.namespaceVersions = g.seq, g.trail, g.namespaceVersions
 	return g.opening.newView(g.seq), g.batch.Close()
 }
 
@@ -231,7 +231,7 @@ func (g *group) add(q *request) error {
 	if len(q.replay) > 0 && q.replay[0].Seq != g.seq+1 {
 		return refusal.ReplayOutOfOrder(q.replay[0].Seq, g.seq)
 	}
-	if err := g.checkSpaces(q); err != nil {
+	if err := g.checkNamespaces(q); err != nil {
 		return err
 	}
 	t := &g.tx
@@ -244,8 +244,8 @@ func (g *group) add(q *request) error {
 	if len(q.records) > fewWrites {
 		t.sortChanges(q.records)
 	}
-	for i := range q.spaces {
-		if err := t.putSpace(&q.spaces[i]); err != nil {
+	for i := range q.namespaces {
+		if err := t.putNamespace(&q.namespaces[i]); err != nil {
 			return err
 		}
 	}
@@ -267,7 +267,7 @@ func (g *group) add(q *request) error {
 	}
 	t.accept(q.replay)
 	g.putAudit(&q.audit)
-	g.spaces += uint64(len(q.spaces))
+	g.namespaceVersions += uint64(len(q.namespaces))
 	return nil
 }
 

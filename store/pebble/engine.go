@@ -143,7 +143,7 @@ func (s *Store) prepareOpening(h *opening) (err error) {
 	if h.seq, err = lastChange(h.db); err != nil {
 		return h.damage("open", stele.ID{}, err)
 	}
-	if h.spaces, err = countSpaces(h.db, nil); err != nil {
+	if h.namespaceVersions, err = countNamespaces(h.db, nil); err != nil {
 		return h.damage("open", stele.ID{}, err)
 	}
 	if h.trail, err = readTrail(h.db); err != nil {

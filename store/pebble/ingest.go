@@ -76,7 +76,7 @@ func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele
 		in.minter = &m
 	}
 	if touch != nil {
-		in.zones = zoneEntry{touch: true, spaces: touch.Spaces}
+		in.zones = zoneEntry{touch: true, namespaceVersions: touch.NamespaceVersions}
 	}
 	in.encode(records, count, touch)
 	in.sortNames()

@@ -61,20 +61,20 @@ import (
 // A zone has a state, and runs of changes that touched it. Those of the zone with the
 // empty name touched every zone.
 const (
-	familyMeta         = 0x01
-	familyChange       = 0x02
-	familyCount        = 0x03
-	familyMinter       = 0x04
-	familyNamespace    = 0x05
-	familyCell         = 0x06
-	familyAudit        = 0x07
-	familyZone         = 0x08
-	familySpaceHistory = 0x09
-	familyMark         = 0x0a
-	familyName         = 0x10
-	familyHistory      = 0x11
-	familyURL          = 0x12
-	familyHost         = 0x13
+	familyMeta             = 0x01
+	familyChange           = 0x02
+	familyCount            = 0x03
+	familyMinter           = 0x04
+	familyNamespace        = 0x05
+	familyCell             = 0x06
+	familyAudit            = 0x07
+	familyZone             = 0x08
+	familyNamespaceHistory = 0x09
+	familyMark             = 0x0a
+	familyName             = 0x10
+	familyHistory          = 0x11
+	familyURL              = 0x12
+	familyHost             = 0x13
 )
 
 // The second byte of the family mark.
@@ -297,7 +297,7 @@ func appendChange(b []byte, e *feedEntry) []byte {
 		size += uvarintLen(uint64(prefix)) + len(counted)
 	}
 	if len(e.CountedAliases) > 0 {
-		list := appendSpaces([]byte{changeWithAliases}, e.CountedAliases)
+		list := appendNamespaces([]byte{changeWithAliases}, e.CountedAliases)
 		b = append(binary.AppendUvarint(b, uint64(size+len(list))), list...)
 	} else {
 		b = binary.AppendUvarint(b, uint64(size))
@@ -310,8 +310,8 @@ func appendChange(b []byte, e *feedEntry) []byte {
 	return append(append(append(b, scheme...), 0), text...)
 }
 
-// appendSpaces appends the number of some namespaces and each with its length before it.
-func appendSpaces(b []byte, list []stele.NamespaceKey) []byte {
+// appendNamespaces appends the number of some namespaces and each with its length before it.
+func appendNamespaces(b []byte, list []stele.NamespaceKey) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, space := range list {
 		b = binary.AppendUvarint(b, uint64(len(space.Scheme)+1+len(space.Prefix)))
@@ -320,8 +320,8 @@ func appendSpaces(b []byte, list []stele.NamespaceKey) []byte {
 	return b
 }
 
-// cutSpaces reads what appendSpaces wrote, and returns what follows.
-func cutSpaces(b []byte) (list []stele.NamespaceKey, rest []byte, err error) {
+// cutNamespaces reads what appendNamespaces wrote, and returns what follows.
+func cutNamespaces(b []byte) (list []stele.NamespaceKey, rest []byte, err error) {
 	n, b, err := cutUvarint(b)
 	if err != nil || n == 0 || n > uint64(len(b)) {
 		return nil, nil, errChange
@@ -385,7 +385,7 @@ func (e *feedEntry) parse(b []byte) (err error) {
 		return errChange
 	}
 	if b[0] == changeWithAliases {
-		if e.CountedAliases, b, err = cutSpaces(b[1:]); err != nil || len(b) == 0 || b[0] == changeOfNamespace {
+		if e.CountedAliases, b, err = cutNamespaces(b[1:]); err != nil || len(b) == 0 || b[0] == changeOfNamespace {
 			return errChange
 		}
 	}
@@ -451,7 +451,7 @@ func describeKey(key []byte) string {
 	}
 	family := map[byte]string{
 		familyMeta: "meta", familyChange: "change", familyCount: "count", familyMinter: "minter",
-		familyNamespace: "namespace", familyCell: "cell", familyAudit: "audit", familyZone: "zone", familySpaceHistory: "namespace history", familyMark: "mark", familyName: "name", familyHistory: "history", familyURL: "url", familyHost: "host",
+		familyNamespace: "namespace", familyCell: "cell", familyAudit: "audit", familyZone: "zone", familyNamespaceHistory: "namespace history", familyMark: "mark", familyName: "name", familyHistory: "history", familyURL: "url", familyHost: "host",
 	}[key[0]]
 	if family == "" {
 		family = "unknown"

@@ -23,14 +23,14 @@ type request struct {
 
 	generations *generationChange // the same
 
-	erases  bool    // a version in it erases earlier ones; see erase.go
-	records []entry // in the order of their keys if they are many
-	spaces  []spaceEntry
-	minters []minterEntry
-	cells   []cellEntry
-	audit   auditPart
-	zones   zoneEntry
-	replay  []stele.Change // as in a commit
+	erases     bool    // a version in it erases earlier ones; see erase.go
+	records    []entry // in the order of their keys if they are many
+	namespaces []namespaceEntry
+	minters    []minterEntry
+	cells      []cellEntry
+	audit      auditPart
+	zones      zoneEntry
+	replay     []stele.Change // as in a commit
 }
 
 // isAlone reports whether the request is committed in no group.
@@ -45,7 +45,7 @@ const (
 	requestLeft  // its caller gave up before: it has no effect
 )
 
-type spaceEntry struct {
+type namespaceEntry struct {
 	key     []byte
 	value   []byte
 	name    stele.NamespaceKey
@@ -120,8 +120,8 @@ func (q *request) encodeNamed(c *stele.Commit) error {
 		slices.SortFunc(q.records, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
 	}
 	for _, n := range c.Namespaces {
-		e := newSpaceEntry(n)
-		q.spaces = append(q.spaces, e)
+		e := newNamespaceEntry(n)
+		q.namespaces = append(q.namespaces, e)
 		q.size += len(e.value)
 	}
 	return nil
@@ -141,8 +141,8 @@ func (q *request) encodeKept(c *stele.Commit) {
 	}
 }
 
-func newSpaceEntry(n *stele.Namespace) spaceEntry {
-	return spaceEntry{key: namespaceKey(n.Key()), name: n.Key(), version: n.Version, value: binary.MarshalNamespace(n)}
+func newNamespaceEntry(n *stele.Namespace) namespaceEntry {
+	return namespaceEntry{key: namespaceKey(n.Key()), name: n.Key(), version: n.Version, value: binary.MarshalNamespace(n)}
 }
 
 func newMinterEntry(m *stele.MinterState) minterEntry {

@@ -96,7 +96,7 @@ func (b *build) finish(h *opening, at time.Time) (after trail, err error) {
 	if after, err = b.in.auditKeys(set, before, at); err != nil {
 		return before, err
 	}
-	zones, err := b.in.zoneKeys(h.db, h.seq, h.spaces)
+	zones, err := b.in.zoneKeys(h.db, h.seq, h.namespaceVersions)
 	if err == nil {
 		err = errors.Join(b.writeSet("late", set), b.writeSet("zones", zones))
 	}

@@ -179,8 +179,8 @@ func (t *tx) putMinter(m *minterEntry) error {
 	return nil
 }
 
-// putSpace checks and sets a version of a namespace.
-func (t *tx) putSpace(n *spaceEntry) error {
+// putNamespace checks and sets a version of a namespace.
+func (t *tx) putNamespace(n *namespaceEntry) error {
 	value, err := t.find(stele.ID{}, n.key)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (t *tx) putSpace(n *spaceEntry) error {
 		return refusal.NamespaceVersionDiffers(n.name, n.version, have)
 	}
 	if value != nil {
-		t.writes = append(t.writes, keyValue{spaceHistoryKey(n.name, have), value})
+		t.writes = append(t.writes, keyValue{namespaceHistoryKey(n.name, have), value})
 	}
 	t.set(n.key, n.value)
 	t.change(&feedEntry{stele.Change{Namespace: n.name, Version: n.version}})

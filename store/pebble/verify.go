@@ -43,7 +43,7 @@ func (s *Store) VerifyProgress(ctx context.Context, report func(problem *stele.M
 	}
 	defer v.unpin()
 	c := &checker{ctx: ctx, s: s, v: v, report: report, progress: progress, seed: maphash.MakeSeed()}
-	for _, part := range []func() error{c.tables, c.names, c.places, c.marks, c.spaces, c.spaceHistory, c.feed, c.cells, c.audit, c.zones, c.rest, c.compare} {
+	for _, part := range []func() error{c.tables, c.names, c.places, c.marks, c.namespaces, c.namespaceHistory, c.feed, c.cells, c.audit, c.zones, c.rest, c.compare} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -67,8 +67,8 @@ type checker struct {
 
 	aliases, pointers, versions, marked balance
 
-	spaceVersions map[stele.NamespaceKey]uint64 // of the namespaces that there are
-	counts        map[stele.NamespaceKey]uint64 // by the change feed
+	namespaceVersions map[stele.NamespaceKey]uint64 // of the namespaces that there are
+	counts            map[stele.NamespaceKey]uint64 // by the change feed
 }
 
 // balance is the sum of what must be there, less what is. The order of what is added
@@ -284,9 +284,9 @@ func (c *checker) marks() error {
 	})
 }
 
-// spaces checks the namespaces, and adds the versions that they had.
-func (c *checker) spaces() error {
-	c.spaceVersions = make(map[stele.NamespaceKey]uint64)
+// namespaces checks the namespaces, and adds the versions that they had.
+func (c *checker) namespaces() error {
+	c.namespaceVersions = make(map[stele.NamespaceKey]uint64)
 	return c.walk([]byte{familyNamespace}, []byte{familyNamespace + 1}, func(key, value []byte) {
 		n, err := decodeNamespace(value)
 		if err != nil {
@@ -301,30 +301,30 @@ func (c *checker) spaces() error {
 			c.problem("verify.namespace-version-too-high", `the namespace "{namespace}" has the version {version}; there were {changes} changes in all.`, n.Key(), n.Version, c.v.seq)
 			return
 		}
-		c.spaceVersions[n.Key()] = n.Version
+		c.namespaceVersions[n.Key()] = n.Version
 		for version := range n.Version {
 			c.must(&c.versions, versionItem(key, version+1))
 		}
 	})
 }
 
-// spaceHistory checks the superseded versions of namespaces: each stands under its own
+// namespaceHistory checks the superseded versions of namespaces: each stands under its own
 // key, and from the first that is kept none is missing.
-func (c *checker) spaceHistory() error {
+func (c *checker) namespaceHistory() error {
 	var last stele.NamespaceKey
 	var want uint64
-	return c.walk([]byte{familySpaceHistory}, []byte{familySpaceHistory + 1}, func(key, value []byte) {
+	return c.walk([]byte{familyNamespaceHistory}, []byte{familyNamespaceHistory + 1}, func(key, value []byte) {
 		n, err := decodeNamespace(value)
 		if err != nil {
 			c.problem("verify.key-unreadable", "{key} can't be read: {cause}.", describeKey(key), err)
 			return
 		}
-		if !bytes.Equal(key, spaceHistoryKey(n.Key(), n.Version)) {
+		if !bytes.Equal(key, namespaceHistoryKey(n.Key(), n.Version)) {
 			c.problem("verify.key-has-other-namespace-version", `{key} has version {version} of the namespace "{namespace}".`, describeKey(key), n.Version, n.Key())
 			return
 		}
 		if last != n.Key() {
-			last, want = n.Key(), c.spaceVersions[n.Key()]-1
+			last, want = n.Key(), c.namespaceVersions[n.Key()]-1
 		}
 		if n.Version != want && !c.damaged {
 			c.problem("verify.namespace-history-gap", `the history of the namespace "{namespace}" has version {version} where {expected} should be.`, n.Key(), n.Version, want)

@@ -181,7 +181,7 @@ func (s *Store) NamespaceHistory(ctx context.Context, key stele.NamespaceKey) it
 			more = yield(n, err) && err == nil
 			return more
 		})
-		if prefix := appendSpaceHistoryPrefix(nil, key); more {
+		if prefix := appendNamespaceHistoryPrefix(nil, key); more {
 			scan(ctx, s, v, op, prefix, upper(prefix), space, yield)
 		}
 	}
@@ -189,13 +189,13 @@ func (s *Store) NamespaceHistory(ctx context.Context, key stele.NamespaceKey) it
 
 // The keys that this file and its writers use; keys.go has the table.
 
-func appendSpaceHistoryPrefix(b []byte, k stele.NamespaceKey) []byte {
-	b = append(append(b, familySpaceHistory), k.Scheme...)
+func appendNamespaceHistoryPrefix(b []byte, k stele.NamespaceKey) []byte {
+	b = append(append(b, familyNamespaceHistory), k.Scheme...)
 	return appendEnded(append(b, 0), k.Prefix)
 }
 
-func spaceHistoryKey(k stele.NamespaceKey, version uint64) []byte {
-	return binary.BigEndian.AppendUint64(appendSpaceHistoryPrefix(nil, k), ^version)
+func namespaceHistoryKey(k stele.NamespaceKey, version uint64) []byte {
+	return binary.BigEndian.AppendUint64(appendNamespaceHistoryPrefix(nil, k), ^version)
 }
 
 func withheldKey(id stele.ID) []byte {

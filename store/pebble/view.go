@@ -33,8 +33,8 @@ type opening struct {
 	trail trail  // the audit trail
 	seal  string // why nothing more is written; "" if it is
 
-	spaces     uint64             // sum of the versions of all namespaces
-	generation stele.GenerationID // the present one
+	namespaceVersions uint64             // sum of the versions of all namespaces
+	generation        stele.GenerationID // the present one
 
 	later bool // the store has a later version than this program knows
 }

@@ -64,11 +64,11 @@ func parseZoneState(zone string, value []byte) (z stele.ZoneState, known bool, e
 
 // zoneEntry is what a commit or an ingest says about zones.
 type zoneEntry struct {
-	touch   bool       // something is known
-	spaces  uint64     // sum of versions of the namespaces that the caller knew
-	records [][]string // zones of each record, in their order; nil in an ingest
-	zones   []string   // of the namespaces
-	raises  []stele.ZoneRaise
+	touch             bool       // something is known
+	namespaceVersions uint64     // sum of versions of the namespaces that the caller knew
+	records           [][]string // zones of each record, in their order; nil in an ingest
+	zones             []string   // of the namespaces
+	raises            []stele.ZoneRaise
 }
 
 // encodeZones notes what a commit says about zones.
@@ -77,7 +77,7 @@ func (q *request) encodeZones(c *stele.Commit) error {
 	if c.Touch == nil {
 		return nil
 	}
-	q.zones.touch, q.zones.spaces, q.zones.zones = true, c.Touch.Spaces, c.Touch.Namespaces
+	q.zones.touch, q.zones.namespaceVersions, q.zones.zones = true, c.Touch.NamespaceVersions, c.Touch.Namespaces
 	q.zones.records = c.Touch.RecordZones(c.Records)
 	for _, list := range q.zones.records {
 		if err := stele.CheckZoneNames(list); err != nil {
@@ -87,9 +87,9 @@ func (q *request) encodeZones(c *stele.Commit) error {
 	return nil
 }
 
-// checkSpaces refuses namespaces from a caller that does not know all present ones.
-func (g *group) checkSpaces(q *request) error {
-	if q.zones.touch && len(q.spaces) > 0 && q.replay == nil && q.zones.spaces != g.spaces {
+// checkNamespaces refuses namespaces from a caller that does not know all present ones.
+func (g *group) checkNamespaces(q *request) error {
+	if q.zones.touch && len(q.namespaces) > 0 && q.replay == nil && q.zones.namespaceVersions != g.namespaceVersions {
 		return refusal.NamespaceChanged()
 	}
 	return nil
@@ -101,12 +101,12 @@ func (t *tx) putZones(q *request) error {
 	g := t.g
 	clear(t.runs)
 	if q.zones.touch || q.replay == nil {
-		every := !q.zones.touch || q.zones.spaces != g.spaces
+		every := !q.zones.touch || q.zones.namespaceVersions != g.namespaceVersions
 		records := q.zones.records
 		if records == nil && every {
 			records = make([][]string, len(q.records))
 		}
-		t.runs.AddCommit(g.seq+1, records, q.zones.zones, len(q.spaces), every)
+		t.runs.AddCommit(g.seq+1, records, q.zones.zones, len(q.namespaces), every)
 	}
 	for _, zone := range slices.Sorted(maps.Keys(t.runs)) {
 		list := t.runs[zone]
@@ -190,9 +190,9 @@ func (g *group) writeRuns() {
 
 // zoneKeys returns what an ingest sets about zones, by key. Its changes follow the one
 // with number seq, and the store's namespaces have versions with a sum.
-func (in *ingest) zoneKeys(db pebbledb.Reader, seq, spaces uint64) (map[string][]byte, error) {
+func (in *ingest) zoneKeys(db pebbledb.Reader, seq, namespaceVersions uint64) (map[string][]byte, error) {
 	runs := make(stele.ZoneRuns)
-	every := !in.zones.touch || in.zones.spaces != spaces
+	every := !in.zones.touch || in.zones.namespaceVersions != namespaceVersions
 	for i := range in.entries {
 		if in.refused[i] != nil {
 			continue
@@ -355,8 +355,8 @@ func parseZoneRun(key, value []byte) (zone string, run stele.ZoneRun, err error)
 	return string(rest[:len(rest)-9]), run, err
 }
 
-// countSpaces returns the sum of the versions of all namespaces.
-func countSpaces(db pebbledb.Reader, each func(*stele.Namespace)) (sum uint64, err error) {
+// countNamespaces returns the sum of the versions of all namespaces.
+func countNamespaces(db pebbledb.Reader, each func(*stele.Namespace)) (sum uint64, err error) {
 	it, err := db.NewIter(&pebbledb.IterOptions{LowerBound: []byte{familyNamespace}, UpperBound: []byte{familyNamespace + 1}})
 	if err != nil {
 		return 0, err
@@ -378,7 +378,7 @@ func countSpaces(db pebbledb.Reader, each func(*stele.Namespace)) (sum uint64, e
 // the serial of every zone was the number of the last change.
 func addZoneStates(db *pebbledb.DB, b *pebbledb.Batch, seq uint64) error {
 	var fault error
-	_, err := countSpaces(db, func(n *stele.Namespace) {
+	_, err := countNamespaces(db, func(n *stele.Namespace) {
 		zone := n.Publication.Zone
 		if stele.CheckZoneNames([]string{zone}) != nil {
 			return

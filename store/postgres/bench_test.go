@@ -128,7 +128,7 @@ func BenchmarkRegister(b *testing.B) {
 				batch.Queue(`INSERT INTO places (place, record) VALUES ($1, $2)`, []byte(place), e.name)
 			}
 			batch.Queue(`INSERT INTO changes (seq, at, name, space, version, counted) VALUES ($1, $2, $3, false, 1, $4)`,
-				n, time.Now(), e.name, spaceName(e.counted.Namespace))
+				n, time.Now(), e.name, namespaceName(e.counted.Namespace))
 			return p.SendBatch(context.Background(), batch).Close()
 		})
 	})

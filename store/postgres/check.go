@@ -11,23 +11,23 @@ import (
 // state is what is kept, as far as a group of commits is concerned with it: what was read
 // of the database, or what the group sets. In the latter a value may be nil, for none.
 type state struct {
-	names   map[string]*named // by key
-	spaces  map[string]*spaceEntry
-	minters map[string]*swap // their values are in after
-	cells   map[string]*swap
-	counts  map[string]uint64 // by key of the namespace; what the group sets is added to that
+	names      map[string]*named // by key
+	namespaces map[string]*namespaceEntry
+	minters    map[string]*swap // their values are in after
+	cells      map[string]*swap
+	counts     map[string]uint64 // by key of the namespace; what the group sets is added to that
 }
 
 func newState() *state {
 	return &state{
-		names: make(map[string]*named), spaces: make(map[string]*spaceEntry),
+		names: make(map[string]*named), namespaces: make(map[string]*namespaceEntry),
 		minters: make(map[string]*swap), cells: make(map[string]*swap), counts: make(map[string]uint64),
 	}
 }
 
 func (st *state) clear() {
 	clear(st.names)
-	clear(st.spaces)
+	clear(st.namespaces)
 	clear(st.minters)
 	clear(st.cells)
 	clear(st.counts)
@@ -49,11 +49,11 @@ type tx struct {
 	group *state
 	own   *state
 
-	past       []past  // versions that are superseded
-	pastSpaces []past  // of namespaces
-	withheld   []label // records that withhold something from now on
-	erased     []erasure
-	changes    []feedRow
+	past           []past  // versions that are superseded
+	pastNamespaces []past  // of namespaces
+	withheld       []label // records that withhold something from now on
+	erased         []erasure
+	changes        []feedRow
 }
 
 // past is a row of the history, of records or namespaces.
@@ -75,7 +75,7 @@ type feedRow struct {
 
 func (t *tx) reset() {
 	t.own.clear()
-	t.past, t.pastSpaces, t.changes = t.past[:0], t.pastSpaces[:0], t.changes[:0]
+	t.past, t.pastNamespaces, t.changes = t.past[:0], t.pastNamespaces[:0], t.changes[:0]
 	t.withheld, t.erased = t.withheld[:0], t.erased[:0]
 }
 
@@ -92,7 +92,7 @@ func (t *tx) name(key string) *named {
 // accept makes the commit a part of the group.
 func (t *tx) accept() {
 	maps.Copy(t.group.names, t.own.names)
-	maps.Copy(t.group.spaces, t.own.spaces)
+	maps.Copy(t.group.namespaces, t.own.namespaces)
 	maps.Copy(t.group.minters, t.own.minters)
 	maps.Copy(t.group.cells, t.own.cells)
 	for key, n := range t.own.counts {
@@ -212,7 +212,7 @@ func (t *tx) taken(e *entry, name stele.ID, have *named) error {
 	if len(owner) > maxKey {
 		owner = owner[:maxKey]
 	}
-	if k, err := cutSpace([]byte(owner)); err == nil {
+	if k, err := cutNamespace([]byte(owner)); err == nil {
 		owner = k.Prefix
 	}
 	return refusal.NameTaken(e.id, name.String(), owner)
@@ -242,10 +242,10 @@ func (t *tx) count(e *entry, ours map[string]bool) error {
 		}
 	}
 	for i, c := range counts {
-		under := string(key(spaceName(c.Namespace)))
+		under := string(key(namespaceName(c.Namespace)))
 		if n := t.have.counts[under] + t.group.counts[under] + t.own.counts[under]; c.Quota > 0 && n >= c.Quota {
 			for _, c := range counts[:i] {
-				t.own.counts[string(key(spaceName(c.Namespace)))]--
+				t.own.counts[string(key(namespaceName(c.Namespace)))]--
 			}
 			return refusal.QuotaReached(e.id, c.Namespace, c.Quota)
 		}
@@ -258,11 +258,11 @@ func (t *tx) count(e *entry, ours map[string]bool) error {
 	return nil
 }
 
-// putSpace checks and sets a version of a namespace.
-func (t *tx) putSpace(n *spaceEntry) error {
-	have, ok := t.group.spaces[n.key]
+// putNamespace checks and sets a version of a namespace.
+func (t *tx) putNamespace(n *namespaceEntry) error {
+	have, ok := t.group.namespaces[n.key]
 	if !ok {
-		have = t.have.spaces[n.key]
+		have = t.have.namespaces[n.key]
 	}
 	var version uint64
 	if have != nil {
@@ -272,9 +272,9 @@ func (t *tx) putSpace(n *spaceEntry) error {
 		return refusal.NamespaceVersionDiffers(n.space, n.version, version)
 	}
 	if have != nil {
-		t.pastSpaces = append(t.pastSpaces, past{key: n.key, version: version, body: have.body})
+		t.pastNamespaces = append(t.pastNamespaces, past{key: n.key, version: version, body: have.body})
 	}
-	t.own.spaces[n.key] = n
+	t.own.namespaces[n.key] = n
 	t.changes = append(t.changes, feedRow{Change: stele.Change{Namespace: n.space, Version: n.version}, name: n.name, space: true})
 	return nil
 }
@@ -326,8 +326,8 @@ func (t *tx) put(q *request) error {
 			q.refused[i] = err
 		}
 	}
-	for _, n := range q.spaces {
-		if err := t.putSpace(n); err != nil {
+	for _, n := range q.namespaces {
+		if err := t.putNamespace(n); err != nil {
 			return err
 		}
 	}

@@ -59,9 +59,9 @@ type group struct {
 	audit []auditRow
 	trim  uint64 // of the audit trail
 
-	pastSpaces []past
-	withheld   []label
-	erased     []erasure
+	pastNamespaces []past
+	withheld       []label
+	erased         []erasure
 
 	locked map[string]bool // counts that were read, and must be what they were
 	sealed error
@@ -69,9 +69,9 @@ type group struct {
 
 	lastAudit uint64 // number of the last entry of the audit trail before the group's own
 
-	spaces    uint64 // sum of the versions of all namespaces, as the database has it
-	newSpaces uint64 // what the group adds to it
-	runs      stele.ZoneRuns
+	namespaceVersions    uint64 // sum of the versions of all namespaces, as the database has it
+	newNamespaceVersions uint64 // what the group adds to it
+	runs                 stele.ZoneRuns
 }
 
 func newGroup(s *Store, w *writer) *group {
@@ -226,10 +226,10 @@ func (g *group) abort(conn *pgxpool.Conn, cause error) error {
 func (g *group) check() {
 	g.set.clear()
 	clear(g.runs)
-	g.newSpaces = 0
+	g.newNamespaceVersions = 0
 	g.answers, g.past, g.rows = g.answers[:0], g.past[:0], g.rows[:0]
 	g.audit, g.trim = g.audit[:0], 0
-	g.pastSpaces, g.withheld, g.erased = g.pastSpaces[:0], g.withheld[:0], g.erased[:0]
+	g.pastNamespaces, g.withheld, g.erased = g.pastNamespaces[:0], g.withheld[:0], g.erased[:0]
 	for _, q := range g.requests {
 		if g.sealed != nil {
 			g.answers = append(g.answers, g.sealed)
@@ -238,7 +238,7 @@ func (g *group) check() {
 		t := &g.tx
 		t.reset()
 		q.refused = slices.Clone(q.invalid)
-		err := g.checkSpaces(q)
+		err := g.checkNamespaces(q)
 		if err == nil {
 			err = t.put(q)
 		}
@@ -246,7 +246,7 @@ func (g *group) check() {
 			t.accept()
 			g.addZones(q, t.changes)
 			g.past = append(g.past, t.past...)
-			g.pastSpaces = append(g.pastSpaces, t.pastSpaces...)
+			g.pastNamespaces = append(g.pastNamespaces, t.pastNamespaces...)
 			g.withheld = append(g.withheld, t.withheld...)
 			g.erased = append(g.erased, t.erased...)
 			for i := range t.changes {
@@ -265,5 +265,5 @@ func (g *group) check() {
 // isEmpty reports whether there is nothing to be written.
 func (g *group) isEmpty() bool {
 	st := g.set
-	return len(g.requests[0].zones.raises) == 0 && len(st.names) == 0 && len(st.spaces) == 0 && len(st.minters) == 0 && len(st.cells) == 0 && len(g.audit) == 0
+	return len(g.requests[0].zones.raises) == 0 && len(st.names) == 0 && len(st.namespaces) == 0 && len(st.minters) == 0 && len(st.cells) == 0 && len(g.audit) == 0
 }

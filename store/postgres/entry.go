@@ -98,17 +98,17 @@ func placesOf(r *stele.Record) []string {
 	return slices.Compact(list)
 }
 
-// spaceEntry is a version of a namespace as it will be kept.
-type spaceEntry struct {
+// namespaceEntry is a version of a namespace as it will be kept.
+type namespaceEntry struct {
 	label
 	space   stele.NamespaceKey
 	version uint64
 	body    []byte
 }
 
-func newSpaceEntry(n *stele.Namespace) *spaceEntry {
-	name := spaceName(n.Key())
-	e := &spaceEntry{label: label{name, string(key(name))}, space: n.Key(), version: n.Version}
+func newNamespaceEntry(n *stele.Namespace) *namespaceEntry {
+	name := namespaceName(n.Key())
+	e := &namespaceEntry{label: label{name, string(key(name))}, space: n.Key(), version: n.Version}
 	e.body = binary.MarshalNamespace(n)
 	return e
 }

@@ -129,7 +129,7 @@ func (f *feed) take(rows pgx.Rows) (c stele.Change, size int, ok bool, err error
 	}
 	c = stele.Change{Seq: uint64(seq), Version: uint64(version), At: at.UTC()}
 	if space {
-		c.Namespace, err = cutSpace(name)
+		c.Namespace, err = cutNamespace(name)
 	} else {
 		c.ID, err = cutID(name)
 	}

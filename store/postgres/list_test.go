@@ -51,18 +51,18 @@ func TestLongNames(t *testing.T) {
 	texts = append(texts, head, head[:len(head)-1], head+"0", head[:len(head)-1]+"m", head[:len(head)-1]+"o", head[:len(head)-1]+"oo", "a", "z",
 		head[:len(head)-1]+"o"+strings.Repeat("x", 40), head+strings.Repeat("~", 500), head+strings.Repeat("~", 501))
 	var list []*stele.Record
-	spaces := &stele.Commit{}
+	namespaces := &stele.Commit{}
 	for _, text := range texts {
 		r := &stele.Record{ID: newID(t, "ark", text), State: stele.Active, Version: 1,
 			Targets: []stele.Target{{Service: stele.N2L, URL: "https://example.org/all"}}}
 		list = append(list, r)
-		spaces.Namespaces = append(spaces.Namespaces, &stele.Namespace{Scheme: "ark", Prefix: text, Version: 1})
-		spaces.Minters = append(spaces.Minters, stele.MinterState{Name: "ark\x00" + text, After: []byte{}})
+		namespaces.Namespaces = append(namespaces.Namespaces, &stele.Namespace{Scheme: "ark", Prefix: text, Version: 1})
+		namespaces.Minters = append(namespaces.Minters, stele.MinterState{Name: "ark\x00" + text, After: []byte{}})
 	}
 	if _, err := s.Ingest(t.Context(), list, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Apply(t.Context(), spaces); err != nil {
+	if err := s.Apply(t.Context(), namespaces); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(texts)

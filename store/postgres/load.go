@@ -16,28 +16,28 @@ import (
 // it does not change and deadlocks are rare. A name that is free can't be locked: if
 // another transaction takes it meanwhile the insert fails, and the group begins again.
 const (
-	sqlBegin      = `BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED`
-	sqlState      = `SELECT version, seal, spaces FROM registry WHERE id = 1`
-	sqlLockNames  = `SELECT key, record, version, body FROM names WHERE key = ANY($1) ORDER BY key FOR UPDATE`
-	sqlFindNames  = `SELECT key, record, version FROM names WHERE key = ANY($1)`
-	sqlLockSpaces = `SELECT key, version, body FROM namespaces WHERE key = ANY($1) ORDER BY key FOR UPDATE`
-	sqlLockMinter = `SELECT key, state FROM minters WHERE key = ANY($1) ORDER BY key FOR UPDATE`
-	sqlLockCells  = `SELECT name, value FROM cells WHERE name = ANY($1) ORDER BY name FOR UPDATE`
-	sqlLockCounts = `SELECT key, n FROM counts WHERE key = ANY($1) ORDER BY key FOR UPDATE`
+	sqlBegin          = `BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED`
+	sqlState          = `SELECT version, seal, spaces FROM registry WHERE id = 1`
+	sqlLockNames      = `SELECT key, record, version, body FROM names WHERE key = ANY($1) ORDER BY key FOR UPDATE`
+	sqlFindNames      = `SELECT key, record, version FROM names WHERE key = ANY($1)`
+	sqlLockNamespaces = `SELECT key, version, body FROM namespaces WHERE key = ANY($1) ORDER BY key FOR UPDATE`
+	sqlLockMinter     = `SELECT key, state FROM minters WHERE key = ANY($1) ORDER BY key FOR UPDATE`
+	sqlLockCells      = `SELECT name, value FROM cells WHERE name = ANY($1) ORDER BY name FOR UPDATE`
+	sqlLockCounts     = `SELECT key, n FROM counts WHERE key = ANY($1) ORDER BY key FOR UPDATE`
 )
 
 // wanted are the keys of what a group is concerned with.
 type wanted struct {
-	names   map[string]bool // those that are true are replaced
-	spaces  map[string]bool
-	minters map[string]bool
-	cells   map[string]bool
-	counts  map[string]bool
+	names      map[string]bool // those that are true are replaced
+	namespaces map[string]bool
+	minters    map[string]bool
+	cells      map[string]bool
+	counts     map[string]bool
 }
 
 func (g *group) wanted() *wanted {
 	w := &wanted{
-		names: make(map[string]bool), spaces: make(map[string]bool), minters: make(map[string]bool),
+		names: make(map[string]bool), namespaces: make(map[string]bool), minters: make(map[string]bool),
 		cells: make(map[string]bool), counts: make(map[string]bool),
 	}
 	for _, q := range g.requests {
@@ -46,8 +46,8 @@ func (g *group) wanted() *wanted {
 				w.addRecord(e)
 			}
 		}
-		for _, n := range q.spaces {
-			w.spaces[n.key] = true
+		for _, n := range q.namespaces {
+			w.namespaces[n.key] = true
 		}
 		for _, m := range q.minters {
 			w.minters[m.key] = true
@@ -68,11 +68,11 @@ func (w *wanted) addRecord(e *entry) {
 	}
 	// Without a quota it does not matter how many there are.
 	if e.counted.Quota > 0 {
-		w.counts[string(key(spaceName(e.counted.Namespace)))] = true
+		w.counts[string(key(namespaceName(e.counted.Namespace)))] = true
 	}
 	for _, c := range e.aliasCounts {
 		if c.Quota > 0 {
-			w.counts[string(key(spaceName(c.Namespace)))] = true
+			w.counts[string(key(namespaceName(c.Namespace)))] = true
 		}
 	}
 }
@@ -96,15 +96,15 @@ func (g *group) load(ctx context.Context, conn *pgxpool.Conn) error {
 	w := g.wanted()
 	b := &pgx.Batch{}
 	b.Queue(sqlBegin)
-	var version, spaces int64
+	var version, namespaceVersions int64
 	var seal []byte
-	b.Queue(sqlState).QueryRow(func(row pgx.Row) error { return row.Scan(&version, &seal, &spaces) })
+	b.Queue(sqlState).QueryRow(func(row pgx.Row) error { return row.Scan(&version, &seal, &namespaceVersions) })
 	g.queueNames(b, w)
 	g.queueKept(b, w)
 	if err := conn.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}
-	g.sealed, g.spaces = sealedError("commit", seal), uint64(spaces)
+	g.sealed, g.namespaceVersions = sealedError("commit", seal), uint64(namespaceVersions)
 	return g.store.o.judgeReadable(version)
 }
 
@@ -150,10 +150,10 @@ func (g *group) queueKept(b *pgx.Batch, w *wanted) {
 			return err
 		})
 	}
-	if keys := keysOf(w.spaces, true); keys != nil {
-		b.Queue(sqlLockSpaces, keys).Query(func(rows pgx.Rows) error {
+	if keys := keysOf(w.namespaces, true); keys != nil {
+		b.Queue(sqlLockNamespaces, keys).Query(func(rows pgx.Rows) error {
 			_, err := pgx.ForEachRow(rows, []any{&under, &number, &value}, func() error {
-				g.have.spaces[string(under)], value = &spaceEntry{version: uint64(number), body: value}, nil
+				g.have.namespaces[string(under)], value = &namespaceEntry{version: uint64(number), body: value}, nil
 				return nil
 			})
 			return err

@@ -183,7 +183,7 @@ func (s *Store) LastChange(ctx context.Context) (uint64, error) {
 // Namespace implements [stele.Store].
 func (s *Store) Namespace(ctx context.Context, k stele.NamespaceKey) (*stele.Namespace, error) {
 	var body []byte
-	found, err := s.one(ctx, "get namespace", stele.ID{}, `SELECT body FROM namespaces WHERE key = $1`, key(spaceName(k)), &body)
+	found, err := s.one(ctx, "get namespace", stele.ID{}, `SELECT body FROM namespaces WHERE key = $1`, key(namespaceName(k)), &body)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (s *Store) Cell(ctx context.Context, name string) (kept []byte, err error) 
 // Count implements [stele.Store].
 func (s *Store) Count(ctx context.Context, k stele.NamespaceKey) (uint64, error) {
 	var n int64
-	_, err := s.one(ctx, "count", stele.ID{}, `SELECT n FROM counts WHERE key = $1`, key(spaceName(k)), &n)
+	_, err := s.one(ctx, "count", stele.ID{}, `SELECT n FROM counts WHERE key = $1`, key(namespaceName(k)), &n)
 	return uint64(n), err
 }
 

@@ -18,15 +18,15 @@ type request struct {
 	life  context.Context // ends when the request has waited for so long as it may
 	size  int
 
-	records []*entry // nil in an ingest for what can be none
-	spaces  []*spaceEntry
-	minters []*swap
-	cells   []*swap
-	zones   zoneEntry
-	replay  []stele.Change
-	audit   []auditRow
-	trim    uint64              // of the audit trail; see stele.Commit
-	models  []*stele.AuditEntry // of an ingest
+	records    []*entry // nil in an ingest for what can be none
+	namespaces []*namespaceEntry
+	minters    []*swap
+	cells      []*swap
+	zones      zoneEntry
+	replay     []stele.Change
+	audit      []auditRow
+	trim       uint64              // of the audit trail; see stele.Commit
+	models     []*stele.AuditEntry // of an ingest
 
 	// An ingest is committed without the records that are refused, each by itself.
 	ingest  bool
@@ -95,8 +95,8 @@ func (q *request) encodeNamed(c *stele.Commit) error {
 		q.size += 2*len(e.body) + 100*(len(e.aliases)+len(e.places))
 	}
 	for _, n := range c.Namespaces {
-		e := newSpaceEntry(n)
-		q.spaces = append(q.spaces, e)
+		e := newNamespaceEntry(n)
+		q.namespaces = append(q.namespaces, e)
 		q.size += len(e.body)
 	}
 	return nil

@@ -157,7 +157,7 @@ func schemed(scheme, text string) []byte {
 
 func nameOf(id stele.ID) []byte { return schemed(id.Scheme(), id.String()) }
 
-func spaceName(k stele.NamespaceKey) []byte { return schemed(k.Scheme, k.Prefix) }
+func namespaceName(k stele.NamespaceKey) []byte { return schemed(k.Scheme, k.Prefix) }
 
 // placeOf is the place of a location. It is its own key's beginning; see key.
 func placeOf(at stele.Location) []byte {
@@ -169,8 +169,8 @@ func placeOf(at stele.Location) []byte {
 
 var errName = stele.Messagef("store.name-malformed", "a name is not what it can be")
 
-// cutSpace reads the name of a namespace.
-func cutSpace(name []byte) (stele.NamespaceKey, error) {
+// cutNamespace reads the name of a namespace.
+func cutNamespace(name []byte) (stele.NamespaceKey, error) {
 	scheme, text, ok := bytes.Cut(name, []byte{0})
 	if !ok {
 		return stele.NamespaceKey{}, errName
@@ -185,14 +185,14 @@ func cutSpace(name []byte) (stele.NamespaceKey, error) {
 func countedValue(own stele.NamespaceKey, aliases []stele.NamespaceKey) []byte {
 	var name []byte
 	if own != (stele.NamespaceKey{}) {
-		name = spaceName(own)
+		name = namespaceName(own)
 	}
 	if len(aliases) == 0 {
 		return name
 	}
 	b := append(binary.AppendUvarint([]byte{0}, uint64(len(name))), name...)
 	for _, space := range aliases {
-		name := spaceName(space)
+		name := namespaceName(space)
 		b = append(binary.AppendUvarint(b, uint64(len(name))), name...)
 	}
 	return b
@@ -201,7 +201,7 @@ func countedValue(own stele.NamespaceKey, aliases []stele.NamespaceKey) []byte {
 // cutCounted reads a value that countedValue made.
 func cutCounted(b []byte) (own stele.NamespaceKey, aliases []stele.NamespaceKey, err error) {
 	if len(b) == 0 || b[0] != 0 {
-		own, err = cutSpace(b)
+		own, err = cutNamespace(b)
 		return own, nil, err
 	}
 	b = b[1:]
@@ -215,7 +215,7 @@ func cutCounted(b []byte) (own stele.NamespaceKey, aliases []stele.NamespaceKey,
 		if first && len(name) == 0 {
 			continue
 		}
-		space, err := cutSpace(name)
+		space, err := cutNamespace(name)
 		if err != nil || space == (stele.NamespaceKey{}) {
 			return own, nil, errName
 		}
@@ -230,7 +230,7 @@ func cutCounted(b []byte) (own stele.NamespaceKey, aliases []stele.NamespaceKey,
 
 // cutID reads the name of a record.
 func cutID(name []byte) (stele.ID, error) {
-	k, err := cutSpace(name)
+	k, err := cutNamespace(name)
 	if err != nil {
 		return stele.ID{}, err
 	}

@@ -37,8 +37,8 @@ func (s *Store) VerifyProgress(ctx context.Context, report func(problem *stele.M
 	}
 	defer v.end(ctx)
 	c := &checker{ctx: ctx, v: v, report: report, progress: progress, counts: make(map[string]int64), seed: maphash.MakeSeed(),
-		withholding: make(map[string]uint64), spaceVersions: make(map[string]int64)}
-	for _, part := range []func() error{c.registry, c.plan, c.records, c.totals, c.history, c.withheld, c.spaces, c.spaceHistory, c.feed, c.feedVersions, c.tallies, c.kept, c.audit, c.zones} {
+		withholding: make(map[string]uint64), namespaceVersions: make(map[string]int64)}
+	for _, part := range []func() error{c.registry, c.plan, c.records, c.totals, c.history, c.withheld, c.namespaces, c.namespaceHistory, c.feed, c.feedVersions, c.tallies, c.kept, c.audit, c.zones} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -58,11 +58,11 @@ type checker struct {
 	progress func(float64)
 	rows     int64 // that were read
 
-	last            int64             // number of the last change
-	aliases, places int64             // that the records say
-	withholding     map[string]uint64 // by key: records that withhold something, and up to where they are erased
-	spaceVersions   map[string]int64  // by key
-	counts          map[string]int64  // by key of the namespace, as the feed says
+	last              int64             // number of the last change
+	aliases, places   int64             // that the records say
+	withholding       map[string]uint64 // by key: records that withhold something, and up to where they are erased
+	namespaceVersions map[string]int64  // by key
+	counts            map[string]int64  // by key of the namespace, as the feed says
 
 	// The sum of all versions that there are, less those in the feed. The order of what
 	// is added does not matter; that it is 0 by chance does not happen.

@@ -67,20 +67,20 @@ func (c *checker) withheld() error {
 	return err
 }
 
-// spaceHistory decodes the superseded versions of namespaces. From the first that is kept
+// namespaceHistory decodes the superseded versions of namespaces. From the first that is kept
 // none is missing.
-func (c *checker) spaceHistory() error {
+func (c *checker) namespaceHistory() error {
 	var under, body []byte
 	var version, want int64
 	last := ""
 	return c.long(`SELECT key, version, body FROM spacehistory ORDER BY key, version DESC`, []any{&under, &version, &body}, func() {
 		if last != string(under) {
-			last, want = string(under), c.spaceVersions[string(under)]-1
+			last, want = string(under), c.namespaceVersions[string(under)]-1
 		}
 		var n stele.Namespace
 		if err := binary.UnmarshalNamespace(body, &n); err != nil {
 			c.problem("verify.namespace-version-damaged", `version {version} of the namespace "{namespace}" is damaged: {cause}`, version, under, err)
-		} else if !bytes.Equal(key(spaceName(n.Key())), under) || n.Version != uint64(version) {
+		} else if !bytes.Equal(key(namespaceName(n.Key())), under) || n.Version != uint64(version) {
 			c.problem("verify.namespace-version-has-other-content", `version {version} of the namespace "{namespace}" has the content of "{content-namespace}", version {content-version}`, version, under, n.Key(), n.Version)
 		}
 		if version != want {
@@ -90,19 +90,19 @@ func (c *checker) spaceHistory() error {
 	})
 }
 
-// spaces decodes all namespaces.
-func (c *checker) spaces() error {
+// namespaces decodes all namespaces.
+func (c *checker) namespaces() error {
 	var under, long, body []byte
 	var version int64
 	return c.long(`SELECT key, "full", version, body FROM namespaces`, []any{&under, &long, &version, &body}, func() {
 		var n stele.Namespace
 		if err := binary.UnmarshalNamespace(body, &n); err != nil {
 			c.problem("verify.namespace-damaged", `the namespace "{namespace}" is damaged: {cause}`, under, err)
-		} else if name := spaceName(n.Key()); !bytes.Equal(key(name), under) || !same(full(name), long) || n.Version != uint64(version) {
+		} else if name := namespaceName(n.Key()); !bytes.Equal(key(name), under) || !same(full(name), long) || n.Version != uint64(version) {
 			c.problem("verify.namespace-has-other-content", `the namespace "{namespace}", version {version}, has the content of "{content-namespace}", version {content-version}`, under, version, n.Key(), n.Version)
 		} else {
 			c.exist(name, true, version)
-			c.spaceVersions[string(under)] = version
+			c.namespaceVersions[string(under)] = version
 		}
 		long = nil
 	})
@@ -122,16 +122,16 @@ func (c *checker) feed() error {
 			if change.ID.IsValid() {
 				c.balance -= c.version(nameOf(change.ID), false, change.Version)
 			} else {
-				c.balance -= c.version(spaceName(change.Namespace), true, change.Version)
+				c.balance -= c.version(namespaceName(change.Namespace), true, change.Version)
 			}
 			if change.Counted != (stele.NamespaceKey{}) {
 				if !change.ID.IsValid() || change.Version != 1 {
 					c.problem("verify.change-counts-wrongly", `change {change} counts for "{namespace}", and is not of a new record`, change.Seq, change.Counted)
 				}
-				c.counts[string(key(spaceName(change.Counted)))]++
+				c.counts[string(key(namespaceName(change.Counted)))]++
 			}
 			for _, space := range change.CountedAliases {
-				c.counts[string(key(spaceName(space)))]++
+				c.counts[string(key(namespaceName(space)))]++
 			}
 		}
 		if _, own := asOwn(err); own && stele.KindOf(err) == stele.Internal {
@@ -157,12 +157,12 @@ const (
 	sqlNoRecord = `SELECT c.name, c.version FROM changes AS c
 		LEFT JOIN names AS n ON coalesce(n."full", n.key) = c.name AND n.record IS NULL
 		WHERE NOT c.space AND (n.key IS NULL OR c.version > n.version OR c.version < 1)`
-	sqlNoSpace = `SELECT c.name, c.version FROM changes AS c LEFT JOIN namespaces AS n ON coalesce(n."full", n.key) = c.name
+	sqlNoNamespace = `SELECT c.name, c.version FROM changes AS c LEFT JOIN namespaces AS n ON coalesce(n."full", n.key) = c.name
 		WHERE c.space AND (n.key IS NULL OR c.version > n.version OR c.version < 1)`
 	sqlRecordLacks = `SELECT n.key, n.version FROM names AS n
 		LEFT JOIN (SELECT name, count(*) AS k FROM changes WHERE NOT space GROUP BY name) AS c ON c.name = coalesce(n."full", n.key)
 		WHERE n.record IS NULL AND n.version IS DISTINCT FROM c.k`
-	sqlSpaceLacks = `SELECT n.key, n.version FROM namespaces AS n
+	sqlNamespaceLacks = `SELECT n.key, n.version FROM namespaces AS n
 		LEFT JOIN (SELECT name, count(*) AS k FROM changes WHERE space GROUP BY name) AS c ON c.name = coalesce(n."full", n.key)
 		WHERE n.version IS DISTINCT FROM c.k`
 )
@@ -185,13 +185,13 @@ func (c *checker) feedVersions() error {
 		{sqlNoRecord, func() *stele.Message {
 			return stele.Messagef("verify.feed-record-missing", `the change feed has a version of the record "{name}" that is not there, {version}`, name, number)
 		}},
-		{sqlNoSpace, func() *stele.Message {
+		{sqlNoNamespace, func() *stele.Message {
 			return stele.Messagef("verify.feed-namespace-missing", `the change feed has a version of the namespace "{name}" that is not there, {version}`, name, number)
 		}},
 		{sqlRecordLacks, func() *stele.Message {
 			return stele.Messagef("verify.feed-lacks-record", `the change feed has not each version of the record "{name}", up to {version}`, name, number)
 		}},
-		{sqlSpaceLacks, func() *stele.Message {
+		{sqlNamespaceLacks, func() *stele.Message {
 			return stele.Messagef("verify.feed-lacks-namespace", `the change feed has not each version of the namespace "{name}", up to {version}`, name, number)
 		}},
 	} {

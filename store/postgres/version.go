@@ -28,7 +28,7 @@ const (
 		WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3`
 	sqlWithholdingRun = `SELECT key, "full", NULL::bytea FROM withheld
 		WHERE key > $4 AND key < $5 AND "full" >= $1 AND ($2::bytea IS NULL OR "full" < $2) ORDER BY "full" LIMIT $3`
-	sqlSpaceHistory = `SELECT version, body FROM namespaces WHERE key = $1 AND version < $2
+	sqlNamespaceHistory = `SELECT version, body FROM namespaces WHERE key = $1 AND version < $2
 		UNION ALL SELECT version, body FROM spacehistory WHERE key = $1 AND version < $2 ORDER BY version DESC LIMIT $3`
 )
 
@@ -57,7 +57,7 @@ func (s *Store) HistoryBefore(ctx context.Context, id stele.ID, version uint64) 
 // NamespaceHistory implements [stele.Store].
 func (s *Store) NamespaceHistory(ctx context.Context, k stele.NamespaceKey) iter.Seq2[*stele.Namespace, error] {
 	return list(ctx, s, "history of a namespace", func() source[*stele.Namespace] {
-		return &versions[*stele.Namespace]{sql: sqlSpaceHistory, key: key(spaceName(k)), before: math.MaxInt64,
+		return &versions[*stele.Namespace]{sql: sqlNamespaceHistory, key: key(namespaceName(k)), before: math.MaxInt64,
 			decode: func(body []byte) (*stele.Namespace, error) {
 				n := new(stele.Namespace)
 				return n, binary.UnmarshalNamespace(body, n)

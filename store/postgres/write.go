@@ -26,13 +26,13 @@ const (
 	sqlDeletePlaces = `DELETE FROM places AS p USING unnest($1::bytea[], $2::bytea[]) AS u(place, record)
 		WHERE p.place = u.place AND p.record = u.record`
 
-	sqlInsertSpaces = `INSERT INTO namespaces (key, "full", version, body)
+	sqlInsertNamespaces = `INSERT INTO namespaces (key, "full", version, body)
 		SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bytea[])`
-	sqlUpdateSpaces = `UPDATE namespaces AS n SET version = u.version, body = u.body
+	sqlUpdateNamespaces = `UPDATE namespaces AS n SET version = u.version, body = u.body
 		FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[]) AS u(key, seen, version, body)
 		WHERE n.key = u.key AND n.version = u.seen`
 
-	sqlInsertSpaceHistory = `INSERT INTO spacehistory (key, version, body) SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[])`
+	sqlInsertNamespaceHistory = `INSERT INTO spacehistory (key, version, body) SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[])`
 
 	sqlInsertMinters = `INSERT INTO minters (key, "full", state) SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bytea[])`
 	sqlUpdateMinters = `UPDATE minters AS m SET state = u.state
@@ -197,7 +197,7 @@ func (n *nameRows) queue(b *batch) {
 
 // queueRest adds the statements that are not about records.
 func (g *group) queueRest(b *batch) {
-	g.queueSpaces(b)
+	g.queueNamespaces(b)
 	g.queueWithheld(b)
 	insert, update, _ := g.swaps(g.set.minters, g.have.minters) // none is ever removed
 	b.add(len(insert), sqlInsertMinters, column(insert, keyOf), column(insert, func(s *swap) []byte { return full(s.name) }), column(insert, afterOf))
@@ -233,24 +233,24 @@ func (g *group) swaps(set, have map[string]*swap) (insert, update, gone []swap) 
 	return insert, update, gone
 }
 
-func (g *group) queueSpaces(b *batch) {
-	var insert, update []spaceEntry
+func (g *group) queueNamespaces(b *batch) {
+	var insert, update []namespaceEntry
 	var seen []int64
-	for key, n := range sorted(g.set.spaces) {
-		if have := g.have.spaces[key]; have != nil {
+	for key, n := range sorted(g.set.namespaces) {
+		if have := g.have.namespaces[key]; have != nil {
 			update, seen = append(update, *n), append(seen, signed(have.version))
 		} else {
 			insert = append(insert, *n)
 		}
 	}
-	under := func(n *spaceEntry) []byte { return []byte(n.key) }
-	version := func(n *spaceEntry) int64 { return signed(n.version) }
-	body := func(n *spaceEntry) []byte { return n.body }
-	b.add(len(insert), sqlInsertSpaces, column(insert, under), column(insert, func(n *spaceEntry) []byte { return full(n.name) }),
+	under := func(n *namespaceEntry) []byte { return []byte(n.key) }
+	version := func(n *namespaceEntry) int64 { return signed(n.version) }
+	body := func(n *namespaceEntry) []byte { return n.body }
+	b.add(len(insert), sqlInsertNamespaces, column(insert, under), column(insert, func(n *namespaceEntry) []byte { return full(n.name) }),
 		column(insert, version), column(insert, body))
-	b.add(len(g.pastSpaces), sqlInsertSpaceHistory, column(g.pastSpaces, func(p *past) []byte { return []byte(p.key) }),
-		column(g.pastSpaces, func(p *past) int64 { return signed(p.version) }), column(g.pastSpaces, func(p *past) []byte { return p.body }))
-	b.add(len(update), sqlUpdateSpaces, column(update, under), seen, column(update, version), column(update, body))
+	b.add(len(g.pastNamespaces), sqlInsertNamespaceHistory, column(g.pastNamespaces, func(p *past) []byte { return []byte(p.key) }),
+		column(g.pastNamespaces, func(p *past) int64 { return signed(p.version) }), column(g.pastNamespaces, func(p *past) []byte { return p.body }))
+	b.add(len(update), sqlUpdateNamespaces, column(update, under), seen, column(update, version), column(update, body))
 }
 
 // queueCounts adds to the counts. One that a quota was held against must be what it was:
@@ -282,13 +282,13 @@ func (g *group) queueCounts(b *batch) {
 func (g *group) queueNumber(b *batch) {
 	b.add(1, sqlSign, g.writer.id, g.writer.done+1, g.store.o.Now())
 	entries, at, base := g.auditArgs()
-	b.Queue(sqlNumber, len(g.rows), entries, at, base, signed(g.newSpaces)).QueryRow(func(row pgx.Row) error {
-		var last, version, audit, spaces int64
+	b.Queue(sqlNumber, len(g.rows), entries, at, base, signed(g.newNamespaceVersions)).QueryRow(func(row pgx.Row) error {
+		var last, version, audit, namespaceVersions int64
 		var seal []byte
-		if err := row.Scan(&last, &version, &seal, &audit, &spaces); err != nil {
+		if err := row.Scan(&last, &version, &seal, &audit, &namespaceVersions); err != nil {
 			return err
 		}
-		if uint64(spaces) != g.spaces+g.newSpaces {
+		if uint64(namespaceVersions) != g.namespaceVersions+g.newNamespaceVersions {
 			b.wrong = firstOf(b.wrong, errAgain) // which zones are touched may be wrong
 		}
 		b.wrong = firstOf(b.wrong, g.number(uint64(last), version, seal), g.numberAudit(uint64(audit)))

@@ -38,10 +38,10 @@ const (
 
 // zoneEntry is what a commit or an ingest says about zones.
 type zoneEntry struct {
-	touch  bool     // something is known
-	spaces uint64   // sum of versions of the namespaces that the caller knew
-	zones  []string // of the namespaces
-	raises []stele.ZoneRaise
+	touch             bool     // something is known
+	namespaceVersions uint64   // sum of versions of the namespaces that the caller knew
+	zones             []string // of the namespaces
+	raises            []stele.ZoneRaise
 }
 
 // encodeZones notes what a commit says about zones.
@@ -49,7 +49,7 @@ func (q *request) encodeZones(touch *stele.Touch, records []*stele.Record) error
 	if touch == nil {
 		return nil
 	}
-	q.zones.touch, q.zones.spaces, q.zones.zones = true, touch.Spaces, touch.Namespaces
+	q.zones.touch, q.zones.namespaceVersions, q.zones.zones = true, touch.NamespaceVersions, touch.Namespaces
 	if touch.Record == nil {
 		return nil
 	}
@@ -68,9 +68,9 @@ func (q *request) encodeZones(touch *stele.Touch, records []*stele.Record) error
 	return nil
 }
 
-// checkSpaces refuses namespaces from a caller that does not know all present ones.
-func (g *group) checkSpaces(q *request) error {
-	if q.zones.touch && len(q.spaces) > 0 && q.replay == nil && q.zones.spaces != g.spaces+g.newSpaces {
+// checkNamespaces refuses namespaces from a caller that does not know all present ones.
+func (g *group) checkNamespaces(q *request) error {
+	if q.zones.touch && len(q.namespaces) > 0 && q.replay == nil && q.zones.namespaceVersions != g.namespaceVersions+g.newNamespaceVersions {
 		return refusal.NamespaceChanged()
 	}
 	return nil
@@ -79,11 +79,11 @@ func (g *group) checkSpaces(q *request) error {
 // addZones notes which zones the changes of a request touch, which follow those that the
 // group has.
 func (g *group) addZones(q *request, changes []feedRow) {
-	defer func() { g.newSpaces += uint64(len(q.spaces)) }()
+	defer func() { g.newNamespaceVersions += uint64(len(q.namespaces)) }()
 	if !q.zones.touch && q.replay != nil {
 		return
 	}
-	every := !q.zones.touch || q.zones.spaces != g.spaces+g.newSpaces
+	every := !q.zones.touch || q.zones.namespaceVersions != g.namespaceVersions+g.newNamespaceVersions
 	first := uint64(len(g.rows)) + 1
 	for i := range changes {
 		zones := changes[i].zones
@@ -286,7 +286,7 @@ const (
 	sqlWrongRuns = `SELECT u.zone, u.last FROM zone_runs AS u LEFT JOIN zones AS z ON z.zone = u.zone
 		WHERE u.first < 1 OR u.first > u.last OR z.zone IS NULL OR u.last > z.last
 			OR EXISTS (SELECT 1 FROM zone_runs AS v WHERE v.zone = u.zone AND v.last < u.last AND v.last >= u.first)`
-	sqlWrongSpaces = `SELECT ''::bytea, r.spaces FROM registry AS r WHERE r.spaces <> (SELECT coalesce(sum(version), 0) FROM namespaces)`
+	sqlWrongNamespaces = `SELECT ''::bytea, r.spaces FROM registry AS r WHERE r.spaces <> (SELECT coalesce(sum(version), 0) FROM namespaces)`
 )
 
 // zones checks that states and runs of zones agree with each other.
@@ -303,7 +303,7 @@ func (c *checker) zones() error {
 		{sqlWrongRuns, func() *stele.Message {
 			return stele.Messagef("verify.zone-index-impossible", `the index of the zone "{zone}" has changes up to {number} that can't have touched it`, zone, last)
 		}},
-		{sqlWrongSpaces, func() *stele.Message {
+		{sqlWrongNamespaces, func() *stele.Message {
 			return stele.Messagef("verify.namespace-versions-differ", "the versions of namespaces were counted as {counted}, and are others", last)
 		}},
 	} {

@@ -101,7 +101,7 @@ func (s *session) checkCellFamily() {
 		stele.CellChange{Name: "ark\x00ark:12345/a", After: []byte("cell")},
 	))
 	s.wantMinter("one name", []byte("minter"))
-	s.wantSpace(root)
+	s.wantNamespace(root)
 	s.want(s.ark("a"), first(s.ark("a")))
 	s.apply(cell("one name", []byte("cell"), nil))
 	s.wantMinter("one name", []byte("minter"))

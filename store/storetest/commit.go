@@ -166,7 +166,7 @@ func (s *session) goodCommit(old *stele.Record, kept *stele.Namespace) *stele.Co
 	return &stele.Commit{
 		Records:    []*stele.Record{first(s.ark("new"), s.ark("new alias")), next(old, "updated"), first(s.ark("third"))},
 		Counter:    countFor(kept.Key(), 3),
-		Namespaces: []*stele.Namespace{space("hdl", "10.1000/"), nextSpace(kept, "updated")},
+		Namespaces: []*stele.Namespace{space("hdl", "10.1000/"), nextNamespace(kept, "updated")},
 		Minters: []stele.MinterState{
 			{Name: "new", After: []byte{1}},
 			{Name: "kept", Before: []byte{1}, After: []byte{2}},
@@ -209,7 +209,7 @@ func checkChanges(s *session) {
 	s.apply(&stele.Commit{Minters: []stele.MinterState{{Name: "m", After: []byte{1}}}}) // no change of the feed
 	s.apply(cell("c", nil, []byte{1}))                                                  // nor this
 	s.put(next(a, "b"))
-	s.apply(&stele.Commit{Namespaces: []*stele.Namespace{nextSpace(n, "b")}})
+	s.apply(&stele.Commit{Namespaces: []*stele.Namespace{nextNamespace(n, "b")}})
 	if errs, err := s.Ingest(s.ctx, []*stele.Record{first(s.ark("i")), a}, nil, nil, nil); err != nil || len(errs) != 2 || errs[0] != nil {
 		s.Fatalf("Ingest: %v, %v", errs, err)
 	}

@@ -17,7 +17,7 @@ func Fill(t testing.TB, s stele.Store, seed uint64) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	records := map[stele.ID]*stele.Record{}
-	spaces := map[stele.NamespaceKey]*stele.Namespace{}
+	namespaces := map[stele.NamespaceKey]*stele.Namespace{}
 	for i := range 120 {
 		c := &stele.Commit{Counter: func(id stele.ID) (stele.NamespaceKey, uint64) {
 			if len(id.String())%3 == 0 {
@@ -55,10 +55,10 @@ func Fill(t testing.TB, s stele.Store, seed uint64) {
 		if rnd.IntN(3) == 0 {
 			n := &stele.Namespace{Scheme: "ark", Prefix: fmt.Sprint("ark:12345/", rnd.IntN(4)), Title: fmt.Sprint(i), Version: 1,
 				By: fmt.Sprint("user", i), Modified: time.Date(2031, 1, 1, 0, i, 0, 0, time.UTC)}
-			if before := spaces[n.Key()]; before != nil {
+			if before := namespaces[n.Key()]; before != nil {
 				n.Version = before.Version + 1
 			}
-			spaces[n.Key()] = n
+			namespaces[n.Key()] = n
 			c.Namespaces = append(c.Namespaces, n)
 		}
 		for _, kind := range []string{"m", "c"} {
@@ -108,13 +108,13 @@ func Image(t testing.TB, s stele.Store) string {
 		lines = append(lines, fmt.Sprintf(format, args...))
 	}
 	ids := map[stele.ID]bool{}
-	spaces := map[stele.NamespaceKey]bool{}
+	namespaces := map[stele.NamespaceKey]bool{}
 	for c, err := range s.Changes(t.Context(), 0) {
 		add(err, "%d %q %q %d %q %q %s", c.Seq, c.ID, c.Namespace, c.Version, c.Counted, c.CountedAliases, c.At.UTC().Truncate(time.Microsecond))
 		if c.ID.IsValid() {
 			ids[c.ID] = true
 		}
-		spaces[c.Counted], spaces[c.Namespace] = true, true
+		namespaces[c.Counted], namespaces[c.Namespace] = true, true
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(ids), stele.ID.Compare) {
 		for r, err := range s.History(t.Context(), id) {
@@ -132,9 +132,9 @@ func Image(t testing.TB, s stele.Store) string {
 		for n, err := range s.NamespaceHistory(t.Context(), n.Key()) {
 			add(err, "version %+v", *n)
 		}
-		spaces[n.Key()] = true
+		namespaces[n.Key()] = true
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(spaces), func(a, b stele.NamespaceKey) int {
+	for _, key := range slices.SortedFunc(maps.Keys(namespaces), func(a, b stele.NamespaceKey) int {
 		return strings.Compare(a.Scheme+a.Prefix, b.Scheme+b.Prefix)
 	}) {
 		n, err := s.Count(t.Context(), key)

@@ -105,7 +105,7 @@ func (s *session) fill() {
 		})
 	}
 	s.ingest(s.numbered("i%d", 200), countFor(key, 0), &stele.MinterState{Name: "m", Before: []byte{1}, After: []byte{2}})
-	s.apply(&stele.Commit{Namespaces: []*stele.Namespace{nextSpace(space("ark", ""), "second"), space("hdl", "10.1000/")}})
+	s.apply(&stele.Commit{Namespaces: []*stele.Namespace{nextNamespace(space("ark", ""), "second"), space("hdl", "10.1000/")}})
 	s.apply(cells(stele.CellChange{Name: "c", Before: []byte{1}, After: []byte{2}}, stele.CellChange{Name: "short", Before: []byte{1}}))
 	s.wantCount(key, 2+2*5+200) // with the aliases
 }

@@ -10,23 +10,23 @@ import (
 // model is the simplest possible store: maps, and a list of changes. It predicts what a
 // commit does, for the random check.
 type model struct {
-	versions map[stele.ID][]*stele.Record // by identifier, the oldest first
-	owners   map[stele.ID]stele.ID        // of all names
-	spaces   map[stele.NamespaceKey]*stele.Namespace
-	minters  map[string][]byte
-	cells    map[string][]byte
-	counts   map[stele.NamespaceKey]uint64
-	changes  [][]stele.Change // of each commit, without numbers and times
+	versions   map[stele.ID][]*stele.Record // by identifier, the oldest first
+	owners     map[stele.ID]stele.ID        // of all names
+	namespaces map[stele.NamespaceKey]*stele.Namespace
+	minters    map[string][]byte
+	cells      map[string][]byte
+	counts     map[stele.NamespaceKey]uint64
+	changes    [][]stele.Change // of each commit, without numbers and times
 }
 
 func newModel() *model {
 	return &model{
-		versions: make(map[stele.ID][]*stele.Record),
-		owners:   make(map[stele.ID]stele.ID),
-		spaces:   make(map[stele.NamespaceKey]*stele.Namespace),
-		minters:  make(map[string][]byte),
-		cells:    make(map[string][]byte),
-		counts:   make(map[stele.NamespaceKey]uint64),
+		versions:   make(map[stele.ID][]*stele.Record),
+		owners:     make(map[stele.ID]stele.ID),
+		namespaces: make(map[stele.NamespaceKey]*stele.Namespace),
+		minters:    make(map[string][]byte),
+		cells:      make(map[string][]byte),
+		counts:     make(map[stele.NamespaceKey]uint64),
 	}
 }
 
@@ -78,7 +78,7 @@ func (m *model) faults(c *stele.Commit) (kinds []stele.Kind) {
 	}
 	for _, n := range c.Namespaces {
 		var have uint64
-		if old := m.spaces[n.Key()]; old != nil {
+		if old := m.namespaces[n.Key()]; old != nil {
 			have = old.Version
 		}
 		if n.Version != have+1 {
@@ -157,7 +157,7 @@ func (m *model) apply(c *stele.Commit) (changes []stele.Change) {
 		changes = append(changes, change)
 	}
 	for _, n := range c.Namespaces {
-		m.spaces[n.Key()] = n
+		m.namespaces[n.Key()] = n
 		changes = append(changes, stele.Change{Namespace: n.Key(), Version: n.Version})
 	}
 	for _, s := range c.Minters {

@@ -216,12 +216,12 @@ func (s *session) image() (lines []string) {
 	add("last change %d", last)
 	add("seal %q", s.sealed())
 	schemes := make(map[string]bool)
-	spaces := make(map[stele.NamespaceKey]bool)
+	namespaces := make(map[stele.NamespaceKey]bool)
 	for _, c := range s.changes(0) {
 		add("change %d %q %q %d %q %q %s", c.Seq, c.ID, c.Namespace, c.Version, c.Counted, c.CountedAliases, c.At.UTC().Format(time.RFC3339Nano))
 		schemes[c.ID.Scheme()] = true
-		spaces[c.Namespace] = true
-		spaces[stele.NamespaceKey{Scheme: c.ID.Scheme()}] = true
+		namespaces[c.Namespace] = true
+		namespaces[stele.NamespaceKey{Scheme: c.ID.Scheme()}] = true
 	}
 	locations := make(map[stele.Location]bool)
 	for _, scheme := range slices.Sorted(maps.Keys(schemes)) {
@@ -242,7 +242,7 @@ func (s *session) image() (lines []string) {
 		for _, v := range all(s, "NamespaceHistory", s.NamespaceHistory(s.ctx, n.Key())) {
 			add("namespace %q %+v", n.Key(), *v)
 		}
-		spaces[n.Key()] = true
+		namespaces[n.Key()] = true
 	}
 	for _, m := range all(s, "MinterStates", s.MinterStates(s.ctx)) {
 		add("minter %q %x", m.Name, m.After)
@@ -254,7 +254,7 @@ func (s *session) image() (lines []string) {
 		add("zone %+v, changes %d", z, s.zoneChanges(z.Zone, 0))
 	}
 	add("every zone: %d", s.zoneChanges(stele.EveryZone, 0))
-	for _, key := range slices.SortedFunc(maps.Keys(spaces), compareKeys) {
+	for _, key := range slices.SortedFunc(maps.Keys(namespaces), compareKeys) {
 		if n, err := s.Count(s.ctx, key); err != nil {
 			s.Errorf("Count(%q): %v", key, err)
 		} else if n > 0 {

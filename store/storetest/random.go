@@ -111,8 +111,8 @@ func (r *run) commit(*rapid.T) {
 	}
 	if !r.often("no namespace") {
 		n := space(rapid.SampledFrom(r.schemes()).Draw(r.t, "scheme"), rapid.SampledFrom(pool).Draw(r.t, "prefix"))
-		if old := r.model.spaces[n.Key()]; old != nil && r.often("right version") {
-			n = nextSpace(old, "next")
+		if old := r.model.namespaces[n.Key()]; old != nil && r.often("right version") {
+			n = nextNamespace(old, "next")
 		}
 		c.Namespaces = append(c.Namespaces, n)
 	}
@@ -309,19 +309,19 @@ func (r *run) compareCells() {
 }
 
 func (r *run) compareSettings() {
-	var spaces []string
+	var namespaces []string
 	for _, n := range all(r, "Namespaces", r.Namespaces(r.ctx)) {
 		if slices.Contains(r.schemes(), n.Scheme) {
-			spaces = append(spaces, n.Scheme+" "+n.Prefix)
+			namespaces = append(namespaces, n.Scheme+" "+n.Prefix)
 		}
 	}
 	var want []string
-	for key, n := range r.model.spaces {
+	for key, n := range r.model.namespaces {
 		want = append(want, key.Scheme+" "+key.Prefix)
-		r.wantSpace(n)
+		r.wantNamespace(n)
 	}
 	slices.Sort(want)
-	r.wantTexts("Namespaces", spaces, want)
+	r.wantTexts("Namespaces", namespaces, want)
 	for name, state := range r.model.minters {
 		r.wantMinter(name, state)
 	}

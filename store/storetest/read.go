@@ -58,11 +58,11 @@ func checkOwnValues(s *session) {
 		s.Fatalf("First: %v", err)
 	}
 	spoil(got)
-	gotSpace, err := s.Namespace(s.ctx, n.Key())
+	gotNamespace, err := s.Namespace(s.ctx, n.Key())
 	if err != nil {
 		s.Fatalf("Namespace: %v", err)
 	}
-	for _, n := range append(all(s, "Namespaces", s.Namespaces(s.ctx)), gotSpace) {
+	for _, n := range append(all(s, "Namespaces", s.Namespaces(s.ctx)), gotNamespace) {
 		n.Title, n.Hosts[0], n.Protocols[0] = "spoiled", "spoiled", "spoiled"
 		n.Grants[0].Role = stele.RoleOwner
 	}

@@ -98,8 +98,8 @@ func space(scheme, prefix string) *stele.Namespace {
 	}
 }
 
-// nextSpace makes the version after n, with another title.
-func nextSpace(n *stele.Namespace, title string) *stele.Namespace {
+// nextNamespace makes the version after n, with another title.
+func nextNamespace(n *stele.Namespace, title string) *stele.Namespace {
 	m := *n
 	m.Title = title
 	m.Version++

@@ -10,32 +10,32 @@ import (
 
 // checkNamespaces: they have versions as records do, and are listed in order.
 func checkNamespaces(s *session) {
-	spaces := func(list ...*stele.Namespace) *stele.Commit { return &stele.Commit{Namespaces: list} }
+	namespaces := func(list ...*stele.Namespace) *stele.Commit { return &stele.Commit{Namespaces: list} }
 	root, a, b := space("ark", ""), space("ark", "ark:12345/"), space("ark", "ark:12345/x5")
 	_, err := s.Namespace(s.ctx, root.Key())
 	s.wantKind("Namespace of an empty store", err, stele.NotFound)
-	s.apply(spaces(b, space("urn", "urn:a1"), root))
-	s.apply(spaces(a))
-	s.apply(spaces(space("arkx", "ark:12345/"))) // the same prefix in another scheme
+	s.apply(namespaces(b, space("urn", "urn:a1"), root))
+	s.apply(namespaces(a))
+	s.apply(namespaces(space("arkx", "ark:12345/"))) // the same prefix in another scheme
 
-	s.wantSpace(a)
-	s.wantSpace(root)
+	s.wantNamespace(a)
+	s.wantNamespace(root)
 	for _, key := range []stele.NamespaceKey{{Scheme: "urn"}, {Scheme: "ark", Prefix: "ark:12345"}, {Scheme: "hdl", Prefix: "ark:12345/"}, {}} {
 		_, err := s.Namespace(s.ctx, key)
 		s.wantKind(fmt.Sprintf("Namespace(%q)", key), err, stele.NotFound)
 	}
 
-	s.refuse("a namespace again", spaces(a), stele.Conflict)
-	s.refuse("a namespace skips a version", spaces(nextSpace(nextSpace(a, "x"), "y")), stele.Conflict)
-	s.refuse("a new namespace begins late", spaces(nextSpace(space("hdl", ""), "x")), stele.Conflict)
-	s.refuse("a namespace of version 0", spaces(&stele.Namespace{Scheme: "hdl"}), stele.Invalid)
-	s.refuse("one of two", spaces(space("hdl", ""), a), stele.Conflict)
+	s.refuse("a namespace again", namespaces(a), stele.Conflict)
+	s.refuse("a namespace skips a version", namespaces(nextNamespace(nextNamespace(a, "x"), "y")), stele.Conflict)
+	s.refuse("a new namespace begins late", namespaces(nextNamespace(space("hdl", ""), "x")), stele.Conflict)
+	s.refuse("a namespace of version 0", namespaces(&stele.Namespace{Scheme: "hdl"}), stele.Invalid)
+	s.refuse("one of two", namespaces(space("hdl", ""), a), stele.Conflict)
 
-	a2 := nextSpace(a, "second")
+	a2 := nextNamespace(a, "second")
 	a2.Owner, a2.Hosts = "bruno", nil
-	s.apply(spaces(a2))
-	s.wantSpace(a2)
-	s.refuse("version 2 again", spaces(a2), stele.Conflict)
+	s.apply(namespaces(a2))
+	s.wantNamespace(a2)
+	s.refuse("version 2 again", namespaces(a2), stele.Conflict)
 
 	var got []string
 	for _, n := range all(s, "Namespaces", s.Namespaces(s.ctx)) {
@@ -52,8 +52,8 @@ func checkNamespaces(s *session) {
 	s.wantKind("Namespace where a record is", err, stele.NotFound)
 }
 
-// wantSpace compares namespaces by their binary forms.
-func (s *session) wantSpace(want *stele.Namespace) {
+// wantNamespace compares namespaces by their binary forms.
+func (s *session) wantNamespace(want *stele.Namespace) {
 	s.Helper()
 	got, err := s.Namespace(s.ctx, want.Key())
 	if err != nil {

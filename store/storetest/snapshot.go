@@ -75,7 +75,7 @@ func (s *session) disturber(a *stele.Record, root *stele.Namespace, old []*stele
 		s.Helper()
 		round++
 		a = next(a, fmt.Sprint("round ", round))
-		root = nextSpace(root, fmt.Sprint("round ", round))
+		root = nextNamespace(root, fmt.Sprint("round ", round))
 		c := &stele.Commit{Records: []*stele.Record{a}, Namespaces: []*stele.Namespace{root, space("zz", fmt.Sprint(round))}}
 		for i := range old {
 			old[i] = next(old[i], fmt.Sprint("round ", round))

@@ -74,7 +74,7 @@ func Checks(h Harness) []Check {
 		{"audit in backups", checkAuditBackup},
 		{"zones", checkZones},
 		{"zones that are raised", checkZoneRaises},
-		{"zones and namespaces", checkZoneSpaces},
+		{"zones and namespaces", checkZoneNamespaces},
 		{"zones of ingests", checkZoneIngest},
 		{"zones under load", checkZonesLoad},
 		{"quota", checkQuota},

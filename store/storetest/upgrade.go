@@ -15,16 +15,16 @@ import (
 // removes what the earlier program did not write and brings the store up to date, and
 // Check makes sure that all of it was computed.
 type Old struct {
-	last     uint64
-	versions []*stele.Record // all that were written
-	redacted map[stele.ID]uint64
-	spaces   uint64 // the sum of the versions of namespaces
+	last              uint64
+	versions          []*stele.Record // all that were written
+	redacted          map[stele.ID]uint64
+	namespaceVersions uint64 // the sum of the versions of namespaces
 }
 
 // The zones of an old store, and a namespace that was changed twice.
 var (
-	oldZones = []string{"a.example.", "b.example."}
-	oldSpace = stele.NamespaceKey{Scheme: "urn", Prefix: "urn:a"}
+	oldZones     = []string{"a.example.", "b.example."}
+	oldNamespace = stele.NamespaceKey{Scheme: "urn", Prefix: "urn:a"}
 )
 
 // NewOld writes what an earlier program could have written. As that did, it marks only the
@@ -43,11 +43,11 @@ func NewOld(t *testing.T, s stele.Store) *Old {
 		for version := range uint64(3 - 2*i) { // the first has three versions
 			apply(&stele.Commit{Namespaces: []*stele.Namespace{{Scheme: "urn", Prefix: prefix, Title: fmt.Sprint(version), Version: version + 1,
 				Publication: stele.Publication{Zone: zone, Layout: stele.LayoutNames, Parts: 1, Separator: ":"}}}})
-			o.spaces++
+			o.namespaceVersions++
 		}
 	}
 	apply(&stele.Commit{Namespaces: []*stele.Namespace{{Scheme: "urn", Prefix: "urn:c", Version: 1}}})
-	o.spaces++
+	o.namespaceVersions++
 	begin := time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC)
 	for _, plan := range []struct {
 		name               string
@@ -162,7 +162,7 @@ func (o *Old) goOn(t *testing.T, s stele.Store) {
 	next := *now
 	next.Version++
 	next.Modified = now.Modified.Add(time.Hour)
-	touch := &stele.Touch{Record: func(*stele.Record) []string { return oldZones[:1] }, Spaces: o.spaces}
+	touch := &stele.Touch{Record: func(*stele.Record) []string { return oldZones[:1] }, NamespaceVersions: o.namespaceVersions}
 	if err := s.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{&next}, Touch: touch}); err != nil {
 		t.Fatal(err)
 	}
@@ -179,26 +179,26 @@ func (o *Old) goOn(t *testing.T, s stele.Store) {
 			t.Errorf("%s has %d changes since, want %d", oldZones[i], n, want)
 		}
 	}
-	if got := spaceVersions(t, s); !slices.Equal(got, []uint64{3}) {
-		t.Errorf("the versions of %s that are kept are %d", oldSpace, got)
+	if got := namespaceVersions(t, s); !slices.Equal(got, []uint64{3}) {
+		t.Errorf("the versions of %s that are kept are %d", oldNamespace, got)
 	}
-	ns, err := s.Namespace(t.Context(), oldSpace)
+	ns, err := s.Namespace(t.Context(), oldNamespace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ns.Version++
-	if err := s.Apply(t.Context(), &stele.Commit{Namespaces: []*stele.Namespace{ns}, Touch: &stele.Touch{Spaces: o.spaces}}); err != nil {
+	if err := s.Apply(t.Context(), &stele.Commit{Namespaces: []*stele.Namespace{ns}, Touch: &stele.Touch{NamespaceVersions: o.namespaceVersions}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := spaceVersions(t, s); !slices.Equal(got, []uint64{4, 3}) {
-		t.Errorf("after a change the versions of %s that are kept are %d", oldSpace, got)
+	if got := namespaceVersions(t, s); !slices.Equal(got, []uint64{4, 3}) {
+		t.Errorf("after a change the versions of %s that are kept are %d", oldNamespace, got)
 	}
 }
 
-// spaceVersions returns the versions of a namespace that are kept.
-func spaceVersions(t *testing.T, s stele.Store) (list []uint64) {
+// namespaceVersions returns the versions of a namespace that are kept.
+func namespaceVersions(t *testing.T, s stele.Store) (list []uint64) {
 	t.Helper()
-	for ns, err := range s.NamespaceHistory(t.Context(), oldSpace) {
+	for ns, err := range s.NamespaceHistory(t.Context(), oldNamespace) {
 		if err != nil {
 			t.Fatal(err)
 		}

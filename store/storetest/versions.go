@@ -202,7 +202,7 @@ func checkNamespaceHistory(s *session) {
 	s.apply(&stele.Commit{Namespaces: []*stele.Namespace{n, sibling}})
 	list := []*stele.Namespace{n}
 	for i := range 300 {
-		n = nextSpace(n, fmt.Sprint("title ", i))
+		n = nextNamespace(n, fmt.Sprint("title ", i))
 		list = append(list, n)
 		s.apply(&stele.Commit{Namespaces: []*stele.Namespace{n}})
 	}

@@ -17,8 +17,8 @@ func zonesIn(r *stele.Record) []string {
 
 // touching says that a commit comes from a caller that knows namespaces with this sum
 // of versions.
-func touching(spaces uint64, namespaces ...string) *stele.Touch {
-	return &stele.Touch{Record: zonesIn, Namespaces: namespaces, Spaces: spaces}
+func touching(namespaceVersions uint64, namespaces ...string) *stele.Touch {
+	return &stele.Touch{Record: zonesIn, Namespaces: namespaces, NamespaceVersions: namespaceVersions}
 }
 
 func (s *session) zoneChanges(zone string, after uint64) (list []uint64) {
@@ -152,9 +152,9 @@ func checkZoneRaises(s *session) {
 	s.wantZone("copied.", 9, 4, 2, 4)
 }
 
-// checkZoneSpaces: the caller finds the touched zones from namespaces. A caller that
+// checkZoneNamespaces: the caller finds the touched zones from namespaces. A caller that
 // does not know all of them may be wrong.
-func checkZoneSpaces(s *session) {
+func checkZoneNamespaces(s *session) {
 	root, other := space("ark", ""), space("ark", "ark:12345")
 	a := func(text string) *stele.Record { return first(s.ark(text)) }
 	s.refuse("namespaces that are not known", &stele.Commit{Namespaces: []*stele.Namespace{root}, Touch: touching(1, "a.")}, stele.Conflict)
