@@ -81,7 +81,7 @@ func (h *Handler) namespaceOperations() []operation {
 		},
 	}, {
 		name: "skip", method: http.MethodPost, path: "skip/{prefix}", group: group, tail: prefixInPath,
-		summary: "Set the counter of a template ahead",
+		summary: "Advance the counter of a template",
 		about:   "A template whose counter came from a backup makes no names until this is done, since names may have been given since: take a number that is ahead of all of them. What is skipped is never made, and the counter never goes back.",
 		asks:    administrator, scope: auth.ScopeAdmin,
 		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.Skip{}, example: `{"ahead":10000}`},
@@ -363,14 +363,14 @@ func (h *Handler) hostOperations() []operation {
 	const group = "Namespaces"
 	return []operation{{
 		name: "listPURLHosts", method: http.MethodGet, path: "purl-hosts", group: group,
-		summary: "List the hosts whose http names are PURLs",
+		summary: "List PURL hosts",
 		about:   "They belong to the registry. A client needs them to tell PURLs from other URLs.",
 		asks:    anyone, scope: anyScope,
 		answers: []answer{{status: 200, about: "The hosts, in order.", value: apijson.Hosts{}}},
 		serve:   h.listHosts,
 	}, {
 		name: "addPURLHosts", method: http.MethodPost, path: "purl-hosts", group: group,
-		summary: "Add hosts whose http names are PURLs",
+		summary: "Add PURL hosts",
 		about:   "Hosts that are there already change nothing. A host is never taken away: names under it could not be read any more.",
 		asks:    administrator, scope: auth.ScopeAdmin,
 		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.Hosts{}, example: `{"hosts":["purl.example.org"]}`},

@@ -15,7 +15,7 @@ import (
 //	func (h *Handler) skipOperations() []operation {
 //		return []operation{{
 //			name: "skip", method: "POST", path: "skip/{prefix}", group: "Namespaces",
-//			summary: "Set the counter of a template ahead",
+//			summary: "Advance the counter of a template",
 //			asks:    administrator, scope: auth.ScopeAdmin,
 //			query:   []parameter{{name: "quiet", kind: flagKind, about: "Answer with nothing"}},
 //			body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.Skip{}, example: `{"to":250000}`},

@@ -16,7 +16,7 @@ import (
 func (h *Handler) restoreOperations() []operation {
 	return []operation{{
 		name: "restore", method: http.MethodPost, path: "restore", group: "Running the server",
-		summary: "Put a backup in the place of the registry",
+		summary: "Replace the registry with a backup",
 		about: "The backup is unpacked beside the registry and checked; only then it takes its place, in one step. Requests wait for a moment meanwhile. The registry as it was is kept on the server. " +
 			"All that was written after the backup was made is not there any more. No name is given again: minters go on after where they are, and templates are shut until their counters are set ahead. " +
 			"Users and tokens stay as they are now, with those that only the backup knows.",

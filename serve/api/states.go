@@ -40,7 +40,7 @@ func (h *Handler) stateOperations() []operation {
 		},
 	}, {
 		name: "redactRecord", method: http.MethodPost, path: "redact/{id}", group: group, tail: identifier,
-		summary: "Remove what a record says, by a legal order",
+		summary: "Remove the content of a record, by a legal order",
 		about:   "Targets, metadata and the rest are removed, and the record is withdrawn. Of all earlier versions only that they were there, when and by whom is kept. Its names stay. The bytes leave the files when the store is compacted.",
 		asks:    administrator, scope: auth.ScopeAdmin, headers: []parameter{ifMatch, ifNoneMatch},
 		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.Redaction{}, example: `{"reason":"Removed by order of a court"}`},
@@ -74,7 +74,7 @@ func (h *Handler) stateOperations() []operation {
 		},
 	}, {
 		name: "compact", method: http.MethodPost, path: "compact", group: "Registry",
-		summary: "Remove what was erased from the files of the store",
+		summary: "Remove redacted content from the files of the store",
 		about:   "After a redaction. It may take as long as writing the whole store anew; long answers that are under way may end early, and writes wait. PostgreSQL locks its tables meanwhile. Backups, and the log and archives of a database, are not touched.",
 		asks:    administrator, scope: auth.ScopeAdmin,
 		answers: []answer{{status: 204, about: "No file of the store, or of the search index, holds what was erased."}},

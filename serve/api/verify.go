@@ -70,7 +70,7 @@ func (h *Handler) check(ctx context.Context, report, note func(*stele.Message)) 
 func (h *Handler) checkOperations() []operation {
 	return []operation{{
 		name: "checkNamespace", method: http.MethodPost, path: "check/{prefix}", group: "Namespaces", tail: prefixInPath,
-		summary: "List the records that the rules of a namespace would refuse",
+		summary: "List the records that the rules of a namespace refuse",
 		about: "Rules (hosts, protocols, check characters) are applied when a record is written, so a record can be older than a rule that it breaks. " +
 			"All records are read, because a record of another namespace can have an alias in this one. " +
 			"The answer has a line for each record that breaks a rule, lines that tell how many records were read, and one at its end.",

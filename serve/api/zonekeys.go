@@ -219,7 +219,7 @@ func (h *Handler) secretOperations() []operation {
 		serve:   h.getSecretKeys,
 	}, {
 		name: "rotateSecrets", method: http.MethodPost, path: "secrets", group: group,
-		summary: "Encrypt all secrets under another key",
+		summary: "Encrypt all secrets with another key",
 		about:   "The other servers of the registry must have that key before.",
 		asks:    administrator, scope: auth.ScopeAdmin,
 		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.SecretRotation{}, example: `{"key":"5f0c1d2e3a4b"}`},

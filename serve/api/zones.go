@@ -47,7 +47,7 @@ func (h *Handler) zoneOperations() []operation {
 	}, {
 		name: "raiseZone", method: http.MethodPost, path: "zones/{zone}", group: group,
 		tail:    parameter{name: "zone", about: "The name of the zone", example: "paradisec.example."},
-		summary: "Give a zone a higher serial",
+		summary: "Raise the serial of a zone",
 		about:   "All secondaries take the whole zone next. It opens a zone that a restore has shut for transfers.",
 		asks:    administrator, scope: auth.ScopeAdmin,
 		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.ZoneRaise{}, example: `{"above":2031050201}`},
