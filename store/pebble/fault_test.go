@@ -186,8 +186,8 @@ func (w *worker) keep(err error, records ...*stele.Record) bool {
 	return false
 }
 
-// TestEveryWrite lets each write of a workload fail, one at a time, and more and more
-// after it, and looks that nothing acknowledged is lost and that the store recovers.
+// TestEveryWrite lets writes of a workload fail, one at a time and several in a row, at
+// faultPoints places of it. Nothing acknowledged is lost, and the store recovers.
 func TestEveryWrite(t *testing.T) {
 	length := func() int64 {
 		disk := &faulty{FS: vfs.NewMem()}
@@ -197,7 +197,7 @@ func TestEveryWrite(t *testing.T) {
 		mustClose(t, s)
 		return disk.ops.Load() - begin
 	}()
-	step := max(1, length/25)
+	step := max(1, length/faultPoints)
 	t.Logf("%d writes", length)
 	for n := int64(1); n < length; n += step {
 		for _, c := range []struct {

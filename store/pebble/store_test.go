@@ -1,6 +1,9 @@
 package pebble
 
 import (
+	"flag"
+	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -11,7 +14,13 @@ import (
 )
 
 // TestMain fails if a goroutine is left when all tests are done.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", modelChecks); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // TestStore holds the store to its contract. Generations of recent names are small,
 // so that there are several.
