@@ -259,6 +259,14 @@ type Shared interface {
 	Rewind(last uint64)
 }
 
+// Gatherer is a Store that reads many records at once faster than one by one. It is optional.
+type Gatherer interface {
+	// Gather returns the records that have these names, in the order of the names, and nil for a
+	// name that is not registered. It is fastest if the names are in the order of
+	// [ID.Compare].
+	Gather(ctx context.Context, names []ID) ([]*Record, error)
+}
+
 // Schematic is a Store whose stored form has a version. It is optional: a store in memory
 // has none.
 type Schematic interface {

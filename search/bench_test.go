@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/store/mem"
+	"github.com/stele-id/stele/store/pebble"
 )
 
 // benchRecords is how many records the benchmarks have.
@@ -18,7 +18,11 @@ const benchRecords = 150_000
 // that no other record has, some that a sixteenth of all has, and some that all have.
 func benchStore(b *testing.B) stele.Store {
 	b.Helper()
-	store := mem.New(func() time.Time { return clock })
+	store, err := pebble.Open(b.Context(), b.TempDir(), pebble.Options{Now: func() time.Time { return clock }, Brief: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { store.Close() })
 	things := [...]string{"rivers", "stones", "letters", "maps", "songs", "seeds", "tides", "bones", "bridges", "clouds", "coins", "dances", "gardens", "islands", "looms", "masks"}
 	people := [...]string{"Almeida", "Brandt", "Castro", "Dubois", "Eriksen", "Fonseca", "Gupta", "Haddad", "Ito", "Jansen", "Kaya", "Lima", "Moreau", "Novak", "Okafor", "Pereira"}
 	var list []*stele.Record

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"slices"
+	"time"
 
 	"github.com/stele-id/stele"
 )
@@ -21,9 +22,36 @@ type builder struct {
 	seed  maphash.Seed
 	pairs []uint64 // the number of a term, shifted by blockBits, and a document of it
 
-	low   uint16 // of the document whose terms are added
-	split *recordTerms
+	spaces *prefixes
+	low    uint16 // of the document whose terms are added
+	buffer []byte
+	split  splitter
+	words  int // of the document
+	same   [slots]sameTerm
+	day    int64
+	onDay  [3]string // the terms of that day
 }
+
+// sameTerm is the term of a filter that the document before had: most documents have the same,
+// which then need not be looked up.
+type sameTerm struct {
+	value string
+	term  uint32
+	known bool
+}
+
+// The filters of which a document has one value each, and their places in a list.
+const (
+	slotAll = iota
+	slotScheme
+	slotState
+	slotVisibility
+	slotBy
+	slotHost
+	slotModified
+	slotCreated = slotModified + 3
+	slots       = slotCreated + 3
+)
 
 // document is a record in the index.
 type document struct {
@@ -40,45 +68,116 @@ type builtTerm struct {
 	count    uint32
 }
 
-func newBuilder(block uint32, spaces *prefixes) *builder {
-	b := &builder{block: block, table: make([]uint32, 1<<10), seed: maphash.MakeSeed()}
-	b.split = newRecordTerms(spaces, b.addTerm)
+// newBuilder returns a builder for a part of a block with about so many documents.
+func newBuilder(block uint32, spaces *prefixes, documents int) *builder {
+	size := 1 << 10
+	for size < 4*documents {
+		size *= 2
+	}
+	b := &builder{
+		block: block, spaces: spaces, seed: maphash.MakeSeed(), table: make([]uint32, size), docs: make([]document, 0, documents),
+		arena: make([]byte, 0, 32*documents), terms: make([]builtTerm, 0, 3*documents), pairs: make([]uint64, 0, 32*documents),
+	}
+	b.split.add = func(word []byte, _ bool, _ int) {
+		if b.words++; b.words <= maxWords {
+			b.buffer = append(append(b.buffer[:0], kindWord), word...)
+			b.put(b.number(b.buffer))
+		}
+	}
 	return b
 }
 
 // add adds a record, whose document is after all that were added before.
 func (b *builder) add(number uint64, r *stele.Record) {
 	b.low = uint16(number)
-	b.docs = append(b.docs, document{number: number, name: r.ID.Scheme() + "\x00" + r.ID.String(), first: r.Version == 1})
-	b.split.record(r)
+	scheme, text := r.ID.Scheme(), r.ID.String()
+	b.docs = append(b.docs, document{number: number, name: scheme + "\x00" + text, first: r.Version == 1})
+	b.one(slotAll, 0, "")
+	b.one(slotScheme, filterScheme, scheme)
+	for key := range b.spaces.of(scheme, text) {
+		b.filter(filterPrefix, key.Scheme+"\x00"+key.Prefix)
+	}
+	b.one(slotState, filterState, string(r.State))
+	visibility := Public
+	if !r.IsPublic() {
+		visibility = Restricted
+	}
+	b.one(slotVisibility, filterVisibility, string(visibility))
+	b.one(slotBy, filterBy, r.By)
+	for i := range r.Targets {
+		if host := r.Targets[i].Host(); host != "" {
+			b.one(slotHost, filterHost, host)
+		}
+	}
+	b.dates(slotModified, filterModified, r.Modified)
+	b.dates(slotCreated, filterCreated, r.Created)
+	b.words = 0
+	fields(r, func(text string) bool {
+		b.split.text(text)
+		return b.words < maxWords
+	})
 }
 
-// addTerm adds a term of the present document.
-func (b *builder) addTerm(term []byte) {
+// one adds a term of a filter that has a slot.
+func (b *builder) one(slot int, filter byte, value string) {
+	same := &b.same[slot]
+	if !same.known || same.value != value {
+		term := append(b.buffer[:0], kindAll)
+		if slot != slotAll {
+			term = appendFilter(b.buffer[:0], filter, value)
+		}
+		b.buffer = term
+		*same = sameTerm{value, b.number(term), true}
+	}
+	b.put(same.term)
+}
+
+// filter adds a term of a filter.
+func (b *builder) filter(filter byte, value string) {
+	b.buffer = appendFilter(b.buffer[:0], filter, value)
+	b.put(b.number(b.buffer))
+}
+
+// dates adds the terms of a time.
+func (b *builder) dates(slot int, filter byte, at time.Time) {
+	const day = 24 * 60 * 60
+	if n := (at.Unix() - (at.Unix()%day+day)%day) / day; n != b.day || b.onDay[0] == "" {
+		b.day, b.onDay = n, datesOf(at)
+	}
+	for i, d := range b.onDay {
+		b.one(slot+i, filter, d)
+	}
+}
+
+// put adds a term to the present document, unless it has it.
+func (b *builder) put(n uint32) {
+	if t := &b.terms[n]; t.last != int32(b.low) {
+		t.last = int32(b.low)
+		t.count++
+		b.pairs = append(b.pairs, uint64(n)<<blockBits|uint64(b.low))
+	}
+}
+
+// number returns the number of a term, which may be new.
+func (b *builder) number(term []byte) uint32 {
 	hash := uint32(maphash.Bytes(b.seed, term))
 	mask := uint32(len(b.table) - 1)
 	at := hash & mask
 	for ; b.table[at] != 0; at = (at + 1) & mask {
 		n := b.table[at] - 1
-		t := &b.terms[n]
-		if t.hash == hash && bytes.Equal(b.arena[t.from:t.to], term) {
-			if t.last != int32(b.low) {
-				t.last = int32(b.low)
-				t.count++
-				b.pairs = append(b.pairs, uint64(n)<<blockBits|uint64(b.low))
-			}
-			return
+		if t := &b.terms[n]; t.hash == hash && bytes.Equal(b.arena[t.from:t.to], term) {
+			return n
 		}
 	}
 	n := uint32(len(b.terms))
 	from := uint32(len(b.arena))
 	b.arena = append(b.arena, term...)
-	b.terms = append(b.terms, builtTerm{from: from, to: uint32(len(b.arena)), hash: hash, last: int32(b.low), count: 1})
-	b.pairs = append(b.pairs, uint64(n)<<blockBits|uint64(b.low))
+	b.terms = append(b.terms, builtTerm{from: from, to: uint32(len(b.arena)), hash: hash, last: -1})
 	b.table[at] = n + 1
 	if len(b.terms) > len(b.table)*3/4 {
 		b.grow()
 	}
+	return n
 }
 
 // grow doubles the table.

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	readAtOnce = 4096 // records that are read before their words are added
-	readers    = 8    // goroutines that read them
+	readAtOnce = 16_384 // records that are read before their words are added
+	readers    = 8      // goroutines that read them
 
 	// tablesFrom is from how many documents on sorted tables are written, past the memtable.
 	tablesFrom = 10_000
@@ -193,6 +193,8 @@ func (x *Index) follow(ctx context.Context, progress func(Status)) error {
 	return refuse(stele.Unavailable, "search.registry-replaced-meanwhile", "the registry was replaced again while it was indexed; trying again")
 }
 
+var errEarlier error = &stele.Error{Op: "search", Kind: stele.Unavailable, Err: stele.Messagef("search.record-earlier-than-feed", "a record is earlier than its change; trying again")}
+
 var errOtherFeed = stele.Messagef("search.feed-differs", "the change feed is not the one that was indexed")
 
 // job is a part of the feed.
@@ -339,11 +341,11 @@ func (x *Index) build(ctx context.Context, j *job) {
 			return
 		}
 		if now == nil {
-			now = newBuilder(uint32(changes[0].Seq>>blockBits), j.spaces)
+			now = newBuilder(uint32(changes[0].Seq>>blockBits), j.spaces, len(j.changes))
 		}
 		for i, r := range records {
 			if r.ID != changes[i].ID || r.Version < changes[i].Version {
-				j.err = refuse(stele.Unavailable, "search.record-earlier-than-feed", "a record is earlier than its change; trying again")
+				j.err = errEarlier
 				return
 			}
 			if r.Version == changes[i].Version {
@@ -369,6 +371,20 @@ func (x *Index) read(ctx context.Context, changes []stele.Change) ([]*stele.Reco
 		return strings.Compare(changes[a].ID.String(), changes[b].ID.String())
 	})
 	records := make([]*stele.Record, len(changes))
+	if g, ok := x.o.Source.(stele.Gatherer); ok {
+		names := make([]stele.ID, len(order))
+		for i, at := range order {
+			names[i] = changes[at].ID
+		}
+		list, err := g.Gather(ctx, names)
+		for i, r := range list {
+			if r == nil {
+				return nil, errEarlier
+			}
+			records[order[i]] = r
+		}
+		return records, err
+	}
 	n := max(1, min(readers, len(changes)/16))
 	errs := make([]error, n)
 	var work sync.WaitGroup

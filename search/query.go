@@ -131,17 +131,21 @@ func fields(r *stele.Record, yield func(text string) bool) {
 		}
 	}
 	// Those that every description should have come first: of a very long one not all counts.
+	rest := len(r.Metadata)
 	for _, key := range kernel {
-		if text := r.Metadata[key]; text != "" && !yield(text) {
+		text, ok := r.Metadata[key]
+		if ok {
+			rest--
+		}
+		if text != "" && !yield(text) {
 			return
 		}
 	}
-	var buffer [16]string
-	keys := slices.AppendSeq(buffer[:0], maps.Keys(r.Metadata))
-	slices.Sort(keys)
-	for _, key := range keys {
-		if !slices.Contains(kernel[:], key) && !yield(r.Metadata[key]) {
-			return
+	if rest > 0 {
+		for _, key := range slices.Sorted(maps.Keys(r.Metadata)) {
+			if !slices.Contains(kernel[:], key) && !yield(r.Metadata[key]) {
+				return
+			}
 		}
 	}
 	for i := range r.Targets {
@@ -251,77 +255,6 @@ func isWithin(t, from, before time.Time) bool {
 // isBelow reports whether a name begins so.
 func isBelow(scheme, text string, key stele.NamespaceKey) bool {
 	return scheme == key.Scheme && strings.HasPrefix(text, key.Prefix)
-}
-
-// recordTerms calls add with the terms of a record, in the form in which they stand in keys
-// after the block. A term may come more than once.
-type recordTerms struct {
-	spaces *prefixes // that are indexed
-	add    func(term []byte)
-
-	buffer []byte
-	split  splitter
-	count  int // words of the record
-	day    int64
-	onDay  [3]string // the terms of that day
-}
-
-func newRecordTerms(spaces *prefixes, add func(term []byte)) *recordTerms {
-	t := &recordTerms{spaces: spaces, add: add}
-	t.split.add = func(word []byte, _ bool, _ int) {
-		if t.count++; t.count <= maxWords {
-			t.buffer = append(append(t.buffer[:0], kindWord), word...)
-			add(t.buffer)
-		}
-	}
-	return t
-}
-
-// record adds the terms of a record.
-func (t *recordTerms) record(r *stele.Record) {
-	t.buffer = append(t.buffer[:0], kindAll)
-	t.add(t.buffer)
-	scheme, text := r.ID.Scheme(), r.ID.String()
-	t.filter(filterScheme, scheme)
-	for key := range t.spaces.of(scheme, text) {
-		t.filter(filterPrefix, key.Scheme+"\x00"+key.Prefix)
-	}
-	t.filter(filterState, string(r.State))
-	if r.IsPublic() {
-		t.filter(filterVisibility, string(Public))
-	} else {
-		t.filter(filterVisibility, string(Restricted))
-	}
-	t.filter(filterBy, r.By)
-	for i := range r.Targets {
-		if host := r.Targets[i].Host(); host != "" {
-			t.filter(filterHost, host)
-		}
-	}
-	t.dates(filterModified, r.Modified)
-	t.dates(filterCreated, r.Created)
-	t.count = 0
-	fields(r, func(text string) bool {
-		t.split.text(text)
-		return t.count < maxWords
-	})
-}
-
-// dates adds the terms of a time. Most times are on the day of the one before.
-func (t *recordTerms) dates(filter byte, at time.Time) {
-	const day = 24 * 60 * 60
-	if n := (at.Unix() - (at.Unix()%day+day)%day) / day; n != t.day || t.onDay[0] == "" {
-		t.day, t.onDay = n, datesOf(at)
-	}
-	for _, d := range t.onDay {
-		t.filter(filter, d)
-	}
-}
-
-// filter adds a term of a filter.
-func (t *recordTerms) filter(kind byte, value string) {
-	t.buffer = appendFilter(t.buffer[:0], kind, value)
-	t.add(t.buffer)
 }
 
 // datesOf returns the day, the month and the year of a time, as terms.

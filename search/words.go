@@ -35,8 +35,17 @@ type splitter struct {
 func (s *splitter) text(text string) {
 	for i := 0; i < len(text); {
 		c := text[i]
+		if folded[c] != 0 {
+			if s.last != 0 {
+				s.endRun()
+			}
+			for ; i < len(text) && folded[text[i]] != 0; i++ {
+				s.word = append(s.word, folded[text[i]])
+			}
+			continue
+		}
 		if c < utf8.RuneSelf {
-			s.ascii(c)
+			s.end()
 			i++
 			continue
 		}
@@ -52,18 +61,25 @@ func (s *splitter) text(text string) {
 	s.end()
 }
 
+// folded has the letters and digits of ASCII in lower case, and 0 for other bytes.
+var folded = func() (table [256]byte) {
+	for c := byte('a'); c <= 'z'; c++ {
+		table[c], table[c&^0x20] = c, c
+	}
+	for c := byte('0'); c <= '9'; c++ {
+		table[c] = c
+	}
+	return table
+}()
+
 // ascii adds a character of ASCII.
 func (s *splitter) ascii(c byte) {
-	switch {
-	case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
-	case 'A' <= c && c <= 'Z':
-		c |= 0x20
-	default:
+	if folded[c] == 0 {
 		s.end()
 		return
 	}
 	s.endRun()
-	s.word = append(s.word, c)
+	s.word = append(s.word, folded[c])
 }
 
 // char adds a character that is normalized.

@@ -31,6 +31,30 @@ func (s *Store) Record(ctx context.Context, name stele.ID) (r *stele.Record, err
 	return r, err
 }
 
+// Gather implements [stele.Gatherer]: one iterator finds all names.
+func (s *Store) Gather(ctx context.Context, names []stele.ID) (list []*stele.Record, err error) {
+	err = s.read(ctx, "get", func(v *view) error {
+		f, err := newFinder(v.snap)
+		if err != nil {
+			return v.opening.damage("get", stele.ID{}, err)
+		}
+		defer f.close()
+		list = make([]*stele.Record, len(names))
+		var key []byte
+		for i, name := range names {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			key = appendSchemed(key[:0], familyName, name.Scheme(), name.String())
+			if list[i], err = s.findRecord(f, key); err != nil {
+				return v.opening.damage("get", name, err)
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
 // getRecord is findRecord for a name that is likely to be there.
 func (s *Store) getRecord(db pebbledb.Reader, key []byte) (*stele.Record, error) {
 	value, closer, err := db.Get(key)

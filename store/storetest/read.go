@@ -20,6 +20,7 @@ func checkGet(s *session) {
 		s.want(name, r)
 	}
 	s.want(plain.ID, plain)
+	s.gathers(r, plain)
 	// A text that only resembles a registered name is not registered.
 	s.wantNone(s.ark("c"), s.ark("aa"), s.ark("A"), s.id("ark", "ark:12345/"), s.id("hdl", "10.1000/11"),
 		s.id("hdl", r.ID.String()), s.id("ark", handle.String()), stele.ID{})
@@ -29,6 +30,25 @@ func checkGet(s *session) {
 	s.put(second)
 	for _, name := range second.Names() {
 		s.want(name, second)
+	}
+}
+
+// gathers: a store that reads many records at once finds the same as one by one.
+func (s *session) gathers(r, plain *stele.Record) {
+	g, ok := s.Store.(stele.Gatherer)
+	if !ok {
+		return
+	}
+	names := append(r.Names(), s.ark("c"), plain.ID, stele.ID{}, s.ark("aa"), r.ID)
+	list, err := g.Gather(s.ctx, names)
+	if err != nil || len(list) != len(names) {
+		s.Fatalf("Gather: %d records of %d names, %v", len(list), len(names), err)
+	}
+	for i, name := range names {
+		one, err := s.Record(s.ctx, name)
+		if (err == nil) != (list[i] != nil) || err == nil && !list[i].Equal(one) {
+			s.Errorf("Gather has %v under %s, and Record %v, %v", list[i], name, one, err)
+		}
 	}
 }
 
