@@ -40,8 +40,8 @@ type Page struct {
 	At   stele.Position // all changes up to this one are in the index
 	Last uint64         // the last change of the registry when the search began
 
-	// Looked is how many documents were looked at: those that have all words, and that the
-	// caller may find.
+	// Looked is how many documents were looked at: those that have all words and are in a
+	// namespace of the caller.
 	Looked int
 }
 
@@ -50,7 +50,7 @@ func (p *Page) Behind() uint64 { return p.Last - min(p.Last, p.At.Change) }
 
 // Bounds of the work for one page.
 const (
-	maxLooked   = 5000    // records that are read
+	maxReads    = 5000    // records
 	maxKeys     = 500_000 // words that begin with a prefix, and identifiers; a block is searched whole
 	maxBlocks   = 20_000
 	maxPrefixes = 200 // of namespaces, for which the index is asked; for more, identifiers tell
@@ -129,6 +129,7 @@ type seeking struct {
 
 	key     []byte
 	keys    int // that were read for prefixes, and identifiers
+	reads   int // records
 	page    Page
 	names8  [256]string // of the present page of identifiers
 	paged   uint64      // which one it is, plus 1
@@ -317,7 +318,7 @@ func (s *seeking) searchBlock(ctx context.Context, block uint32, end int) (full 
 	}
 	for at := s.members.before(end); at >= 0; at = s.members.before(at) {
 		document := uint64(block)<<blockBits | uint64(at)
-		if s.page.Looked >= maxLooked {
+		if s.reads >= maxReads {
 			s.page.Next = document + 1
 			return true, nil
 		}
@@ -415,6 +416,7 @@ func (s *seeking) addBeginning(block uint32, beginning []byte) error {
 // look returns the record of a document if it is one that the query asks for and the caller may
 // find, and else nil.
 func (s *seeking) look(ctx context.Context, document uint64) (*stele.Record, error) {
+	s.page.Looked++
 	name, err := s.name(document)
 	if err != nil {
 		return nil, err
@@ -430,7 +432,7 @@ func (s *seeking) look(ctx context.Context, document uint64) (*stele.Record, err
 	if !s.sight.Everything() && !s.sight.Lists(id) {
 		return nil, nil
 	}
-	s.page.Looked++
+	s.reads++
 	record, err := s.index.o.Source.Record(ctx, id)
 	switch {
 	case errors.Is(err, stele.NotFound):
