@@ -71,11 +71,11 @@ demo: build ## serves a small registry of examples, and shows what to try
 
 # The packages whose tests take longest are named first: go test starts packages in the order
 # in which it gets them, so that none of these runs alone at the end. One package more than
-# there are processors runs at a time, since ./test mostly waits for other programs.
+# there are processors runs at a time, since ./test waits for other programs much of the time.
 LONGEST   := ./test ./cmd/stele ./store/pebble ./store/postgres
 PROCESSORS = $(shell nproc 2>/dev/null || echo 2)
 
-# The empty Debian is made while lint runs: it mostly waits for packages.
+# The empty Debian is made while lint runs: it waits for packages to be fetched.
 # The totals come last, whatever happens. A skipped test is a defect: the tally
 # fails on it as on a failed one.
 test: needs ## checks everything: lint, and all tests with the race detector
