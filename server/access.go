@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/serve/desk"
 )
 
 const (
@@ -28,29 +30,33 @@ func identifyRequest(r *registry.Registry, request *http.Request) (auth.Principa
 // openAccess makes sure that an administrator can use the registry over the network. The
 // server answers even if no administrator can be made.
 func (s *server) openAccess(running context.Context, r *registry.Registry) {
-	credential, err := firstAdministrator(auth.With(running, auth.Local()), r, s.now())
+	credential, link, err := firstAdministrator(auth.With(running, auth.Local()), r, s.now())
 	if err != nil {
 		s.log.Error("no administrator could be made; stop the server and make one: stele user add "+firstUser+" --admin", "error", err.Error())
 	}
 	if credential != "" {
-		s.o.FirstToken(firstUser, credential)
+		s.o.FirstAccess(firstUser, credential, cmp.Or(s.Base, s.https.url(), s.http.url())+desk.Root+"link/"+link)
 	}
 }
 
-// firstAdministrator makes an administrator and a token, and returns the token, if the
-// registry has no user. If the program ends before the token is shown, the owner of the
-// folder makes another one.
-func firstAdministrator(ctx context.Context, r *registry.Registry, now time.Time) (credential string, err error) {
+// firstAdministrator makes an administrator, a token and a one-time link, and returns the
+// credentials of both, if the registry has no user. If the program ends before they are shown, the
+// owner of the folder makes others.
+func firstAdministrator(ctx context.Context, r *registry.Registry, now time.Time) (credential, link string, err error) {
 	for _, err := range r.Registrar.Users(ctx) {
-		return "", err // there is a user, or the store can't be read
+		return "", "", err // there is a user, or the store can't be read
 	}
 	_, err = r.Registrar.AddUser(ctx, auth.User{Name: firstUser, Admin: true})
 	switch {
 	case errors.Is(err, stele.Conflict): // another server was faster, and prints it
-		return "", nil
+		return "", "", nil
 	case err != nil:
-		return "", err
+		return "", "", err
 	}
 	credential, _, err = r.Registrar.CreateToken(ctx, auth.TokenRequest{User: firstUser, Label: firstLabel, Expires: now.Add(auth.TokenLife)})
-	return credential, err
+	if err != nil {
+		return "", "", err
+	}
+	link, _, err = r.Registrar.CreateLink(ctx, firstUser, 0)
+	return credential, link, err
 }

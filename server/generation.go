@@ -4,8 +4,11 @@ import (
 	"math/rand/v2"
 
 	"github.com/stele-id/stele/serve/api"
+	"github.com/stele-id/stele/serve/desk"
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/web"
+	"github.com/stele-id/stele/web/deskpage"
+	"github.com/stele-id/stele/web/language"
 
 	"context"
 	"errors"
@@ -119,6 +122,9 @@ func (s *server) answers(f *generation) (http.Handler, error) {
 		Identify: func(q *http.Request) (auth.Principal, error) { return identifyRequest(r, q) }, Await: r.Await, API: s.api(f, pages),
 		Costs: s.costs, Held: s.held, Turns: s.turns,
 	}
+	if o.Desk, err = s.desk(f, pages); err != nil {
+		return nil, err
+	}
 	if s.Reverse {
 		o.Pointing = r.Store.Pointing
 	}
@@ -143,4 +149,26 @@ func (s *server) api(f *generation, pages *web.Pages) http.Handler {
 		Now: s.now, Log: s.log, Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, Rate: s.APIRate, Burst: s.APIBurst, Held: s.held, Turns: s.turns,
 		Patience: s.WriteTimeout, Reading: s.ReadTimeout, Version: r.Version, Await: r.Await, Generations: r.KnownGenerations, Upkeep: s.upkeep(f), Addresses: s.LogAddresses, Search: r.Search,
 	})
+}
+
+// desk makes the handler of the curators' pages.
+func (s *server) desk(f *generation, public *web.Pages) (http.Handler, error) {
+	languages, err := language.New()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := deskpage.New(public, languages)
+	if err != nil {
+		return nil, err
+	}
+	r := f.registry
+	o := desk.Options{
+		Registrar: r.Registrar, Directory: r.Directory, Store: r.Store, Schemes: s.schemes, Pages: pages, Languages: languages, Now: s.now, Log: s.log,
+		Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, KeepAddresses: s.LogAddresses,
+		Demo: s.o.Demo,
+	}
+	if r.Search != nil {
+		o.Find = r.Search.Find
+	}
+	return desk.New(o), nil
 }

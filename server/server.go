@@ -65,9 +65,14 @@ type Options struct {
 	// from it. At has the address of the HTTP listener only.
 	Prepare func(ctx context.Context, r *registry.Registry, at Addresses) error
 
-	// FirstToken is called with the token of the first administrator if this server made
-	// one. The token must be shown to the operator, and not be logged.
-	FirstToken func(user, credential string)
+	// FirstAccess is called with a token of the first administrator and the URL of a link that
+	// signs them in to the desk once, if this server made them. They must be shown to the operator, and not be
+	// logged.
+	FirstAccess func(user, credential, link string)
+
+	// Demo is the user whom a visitor of the desk on this machine may sign in as with one click;
+	// "": none.
+	Demo string
 
 	// Ready is called when the server answers.
 	Ready func(at Addresses) error

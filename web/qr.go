@@ -47,3 +47,15 @@ func NewQR(text string) (QR, error) {
 	}
 	return QR{Size: code.Size + 2*quiet, Path: path.String()}, nil
 }
+
+// QRImage makes the QR code of a text as a PNG image. The text is as long as that of [NewQR].
+func QRImage(text string) ([]byte, error) {
+	if _, err := NewQR(text); err != nil {
+		return nil, err
+	}
+	code, err := qr.Encode(text, qr.M)
+	if err != nil {
+		return nil, &stele.Error{Op: "make QR code", Kind: stele.Invalid, Err: err}
+	}
+	return code.PNG(), nil
+}

@@ -18,6 +18,9 @@ import (
 	"hash/fnv"
 	"html/template"
 	"io"
+	"io/fs"
+	"maps"
+	"path"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -34,8 +37,9 @@ var files embed.FS
 
 // Pages holds the templates and assets. It is used by many goroutines at once.
 type Pages struct {
-	templates map[string]*template.Template
-	assets    map[string]asset
+	templates   map[string]*template.Template
+	assets      map[string]asset
+	style, icon string // their paths
 }
 
 type asset struct {
@@ -49,18 +53,14 @@ var pageNames = [...]string{"info", "gone", "missing", "problem", "choices", "ho
 // New reads the embedded templates. It fails only if they are broken.
 func New() (*Pages, error) {
 	p := &Pages{templates: make(map[string]*template.Template), assets: make(map[string]asset)}
-	style, err := p.addAsset("stele.css", "text/css; charset=utf-8")
-	if err != nil {
+	var err error
+	if p.style, err = p.AddAsset(files, "assets/stele.css", "text/css; charset=utf-8"); err != nil {
 		return nil, err
 	}
-	icon, err := p.addAsset("icon.svg", "image/svg+xml")
-	if err != nil {
+	if p.icon, err = p.AddAsset(files, "assets/icon.svg", "image/svg+xml"); err != nil {
 		return nil, err
 	}
-	frame := template.New("frame.html").Funcs(functions).Funcs(template.FuncMap{
-		"style": func() string { return AssetPath + style },
-		"icon":  func() string { return AssetPath + icon },
-	})
+	frame := template.New("frame.html").Funcs(functions).Funcs(template.FuncMap{"style": p.StylePath, "icon": p.IconPath})
 	if _, err := frame.ParseFS(files, "pages/frame.html", "pages/parts.html"); err != nil {
 		return nil, err
 	}
@@ -76,20 +76,31 @@ func New() (*Pages, error) {
 	return p, nil
 }
 
-// addAsset reads an embedded file and returns its public name: the name has a checksum in it,
-// so that clients may cache the file for ever.
-func (p *Pages) addAsset(name, mediaType string) (string, error) {
-	content, err := files.ReadFile("assets/" + name)
+// AddAsset adds a file that pages refer to, and returns its path at the server: the name has a
+// checksum in it, so that clients may cache the file for ever. It is called before the pages are
+// used.
+func (p *Pages) AddAsset(files fs.ReadFileFS, name, mediaType string) (string, error) {
+	content, err := files.ReadFile(name)
 	if err != nil {
 		return "", err
 	}
 	h := fnv.New64a()
 	h.Write(content)
-	base, ext, _ := strings.Cut(name, ".")
+	base, ext, _ := strings.Cut(path.Base(name), ".")
 	public := fmt.Sprintf("%s.%016x.%s", base, h.Sum64(), ext)
 	p.assets[public] = asset{content, mediaType}
-	return public, nil
+	return AssetPath + public, nil
 }
+
+// StylePath returns the path of the style sheet.
+func (p *Pages) StylePath() string { return p.style }
+
+// IconPath returns the path of the icon.
+func (p *Pages) IconPath() string { return p.icon }
+
+// Functions returns the functions of templates that make text safe to read: other pages use
+// them too.
+func Functions() template.FuncMap { return maps.Clone(functions) }
 
 // Asset returns a file that pages refer to, by its name below [AssetPath]. The file of a name
 // never changes. The caller must not change the content.

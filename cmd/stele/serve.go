@@ -114,7 +114,7 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 	defer stop()
 	run := server.Options{
 		Config: c, Schemes: schemes, Version: version, Stderr: p.stderr, Hangups: hangups, AnyPort: anyPort,
-		FirstToken: p.showCredential, Ready: p.announce,
+		FirstAccess: p.showCredential, Ready: p.announce,
 	}
 	if !o.demo {
 		return p.runServer(running, hurry, run)
@@ -149,7 +149,7 @@ func (p *program) serveDemo(running, hurry context.Context, o server.Options, on
 		return stele.run(ctx, args)
 	}}
 	defer d.Close()
-	o.OwnAddress, o.Examples, o.Prepare, o.FirstToken = true, demo.Examples(), d.Prepare, d.FirstToken
+	o.OwnAddress, o.Examples, o.Prepare, o.FirstAccess, o.Demo = true, demo.Examples(), d.Prepare, d.FirstAccess, demo.User
 	o.Ready = func(at server.Addresses) error {
 		if err := errors.Join(d.Ready(at), p.announce(at)); err != nil {
 			return err
@@ -193,9 +193,9 @@ func (p *program) announce(at server.Addresses) error {
 	return p.say("%s", lines)
 }
 
-// showCredential prints the token of the first administrator to the user; it is not in
-// the log.
-func (p *program) showCredential(user, credential string) {
+// showCredential prints the token and the one-time link of the first administrator; neither is
+// in the log.
+func (p *program) showCredential(user, credential, link string) {
 	fmt.Fprintf(p.stderr, `
   ------------------------------------------------------------------------
   This registry had no users. There is one now: %[1]s, an administrator.
@@ -205,9 +205,13 @@ func (p *program) showCredential(user, credential string) {
 
   Keep it as you keep a password. If it is lost, stop the server and make
   another: stele token create %[1]s %[3]s
+
+  To sign in with a browser, once and within a day, %[1]s opens this link:
+
+      %[4]s
   ------------------------------------------------------------------------
 
-`, user, credential, printable(p.place().Flag()))
+`, user, credential, printable(p.place().Flag()), link)
 }
 
 // endings returns two contexts: the first signal to end, SIGTERM or Ctrl-C, ends

@@ -53,6 +53,20 @@ type Role struct {
 	Role      string `json:"role" enum:"reader,editor,owner"`
 }
 
+// NewLink asks for a link that signs a user in to the desk once.
+type NewLink struct {
+	User    string `json:"user" minLength:"1" maxLength:"64" example:"ann"`
+	Seconds int    `json:"seconds,omitempty" minimum:"900" maximum:"604800" doc:"How long it lasts; without it, a day."`
+}
+
+// MadeLink is a link that was made. Its secret is nowhere else.
+type MadeLink struct {
+	Credential string    `json:"credential" doc:"The secret part of the link, which follows /.desk/link/ in its address."`
+	ID         string    `json:"id" example:"4k2m9x0q7rbc"`
+	User       string    `json:"user" example:"ann"`
+	Expires    time.Time `json:"expires"`
+}
+
 // Token is a token as it is shown: without its secret.
 type Token struct {
 	ID      string    `json:"id" doc:"By which it is revoked. It is not secret." example:"4k2m9x0q7rbc"`

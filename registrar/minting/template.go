@@ -27,6 +27,16 @@ func templateOf(schemes *stele.Schemes, ns *stele.Namespace) (*template, error) 
 	return newTemplate(schemes, ns, ns.Minter.Template, ns.Minter.Seed)
 }
 
+// Sample returns the name with a number of a namespace's template, to show how names look. It
+// gives no name: another caller may get this one.
+func Sample(schemes *stele.Schemes, ns *stele.Namespace, number uint64) (string, error) {
+	t, err := templateOf(schemes, ns)
+	if err != nil {
+		return "", err
+	}
+	return t.text(number)
+}
+
 // newTemplate returns the names of a template that a namespace has, or had.
 func newTemplate(schemes *stele.Schemes, ns *stele.Namespace, noid string, seed uint64) (*template, error) {
 	if _, err := mint.ParseTemplate(noid); err != nil {

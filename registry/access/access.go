@@ -124,6 +124,8 @@ type Users interface {
 	User(ctx context.Context, name string) (auth.User, error)
 	Users(ctx context.Context) iter.Seq2[auth.User, error]
 	CreateToken(ctx context.Context, want auth.TokenRequest) (credential string, t auth.Token, err error)
+	// CreateLink makes a link that signs a user in to the desk once.
+	CreateLink(ctx context.Context, user string, life time.Duration) (credential string, l auth.Link, err error)
 	Tokens(ctx context.Context, user string) iter.Seq2[auth.Token, error]
 	RevokeToken(ctx context.Context, id string) (auth.Token, error)
 	OpenToken(ctx context.Context, id string) (auth.Token, error)

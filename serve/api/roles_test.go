@@ -69,6 +69,7 @@ var samples = map[string]sample{
 	"patchUser":        {target: "/users/nemo", body: `{"groups":["staff"]}`},
 	"listTokens":       {target: "/tokens"},
 	"createToken":      {target: "/tokens", body: `{"label":"another"}`},
+	"createLink":       {target: "/links", body: `{"user":"nemo"}`},
 	"revokeToken":      {}, // one's own; see below
 	"openToken":        {}, // the same
 	"getStatus":        {target: "/status"},

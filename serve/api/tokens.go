@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -32,6 +33,15 @@ func (h *Handler) tokenOperations() []operation {
 		answers: []answer{{status: 201, about: "The token was made.", value: apijson.MadeToken{}, headers: []parameter{location}}},
 		fails:   []int{403, 404, 409},
 		serve:   h.createToken,
+	}, {
+		name: "createLink", method: http.MethodPost, path: "links", group: group,
+		summary: "Make a link that signs a user in once",
+		about:   "The user opens it in a browser, to sign in to the desk for the first time, or without their passkey. Its secret is in the answer, and nowhere else, ever.",
+		asks:    administrator, scope: auth.ScopeAdmin,
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.NewLink{}, example: `{"user":"ann"}`},
+		answers: []answer{{status: 201, about: "The link was made.", value: apijson.MadeLink{}}},
+		fails:   []int{403, 404, 409},
+		serve:   h.createLink,
 	}, {
 		name: "revokeToken", method: http.MethodDelete, path: "tokens/{token}", group: group,
 		tail:    parameter{name: "token", about: "The ID of the token", example: "4k2m9x0q7rbc"},
@@ -136,4 +146,17 @@ func (h *Handler) createToken(c *call) error {
 	}
 	c.w.Header().Set("Location", Root+"/tokens/"+t.ID)
 	return c.reply(http.StatusCreated, apijson.MadeToken{Credential: credential, Token: shown(t)})
+}
+
+// createLink makes a one-time link.
+func (h *Handler) createLink(c *call) error {
+	var want apijson.NewLink
+	if err := c.decode(&want); err != nil {
+		return err
+	}
+	credential, l, err := h.o.Registrar.CreateLink(c.ctx, want.User, time.Duration(want.Seconds)*time.Second)
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusCreated, apijson.MadeLink{Credential: credential, ID: l.ID, User: l.User, Expires: l.Expires})
 }

@@ -74,6 +74,9 @@ type Options struct {
 	// them itself; nil: there is no API.
 	API http.Handler
 
+	// Desk answers curators below /.desk, and identifies them itself; nil: there is no desk.
+	Desk http.Handler
+
 	// DNS answers DNS over HTTPS at /dns-query, and checks methods itself; nil: the path is
 	// not served.
 	DNS http.Handler

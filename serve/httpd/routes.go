@@ -25,6 +25,7 @@ func (h *Handler) routes() map[string]route {
 	return map[string]route{
 		assets:        {kind: "asset", serve: h.asset, anonymous: true},
 		"":            {kind: "home", serve: h.home},
+		".desk":       {kind: "desk", serve: h.desk, writes: true, anonymous: true},
 		".info":       {kind: "info", serve: h.info, cost: costInfo},
 		".timemap":    {kind: "timemap", serve: h.timemap, cost: costDescription},
 		".memento":    {kind: "memento", serve: h.memento, cost: costMemento},
@@ -75,6 +76,16 @@ func (h *Handler) api(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	}
 	if h.mayAsk(w, r) {
 		h.fail(w, r, refused(http.StatusNotFound, "handle.endpoint-unknown", "Unknown HTTP API endpoint {method} /{path}", r.Method, legible(brief(t.path))))
+	}
+}
+
+// desk answers curators.
+func (h *Handler) desk(w http.ResponseWriter, r *http.Request, t requestTarget) {
+	switch {
+	case h.o.Desk != nil:
+		h.o.Desk.ServeHTTP(w, r)
+	case h.mayAsk(w, r):
+		h.nothing(w, r, t)
 	}
 }
 

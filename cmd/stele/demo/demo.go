@@ -83,8 +83,12 @@ func listenSite(ctx context.Context, at server.Addresses) (net.Listener, error) 
 // localhost returns a port of this machine, by the name that every machine has for itself.
 func localhost(port int) string { return net.JoinHostPort("localhost", strconv.Itoa(port)) }
 
-// FirstToken takes the token of the administrator, which Print shows.
-func (d *Demo) FirstToken(_, credential string) { d.at.token = credential }
+// FirstAccess takes the token of the administrator, which Print shows. Visitors of the desk sign in with a
+// click.
+func (d *Demo) FirstAccess(_, credential, _ string) { d.at.token = credential }
+
+// User is the user as whom visitors of the desk look around.
+const User = "admin"
 
 // Ready takes the addresses at which the server answers.
 func (d *Demo) Ready(at server.Addresses) error {

@@ -78,6 +78,7 @@ var pages = []Page{
 	{"the recording itself", "/urn:paradisec:AB1:001:A"},
 	{"a tombstone", "/doi:10.5072/rivers-draft"},
 	{"a mistyped name", "/ark:12345/x5mx4dd26"},
+	{"the desk, where curators keep names", "/.desk/"},
 }
 
 // Examples are what the home page offers to try.

@@ -1,0 +1,63 @@
+package desk
+
+import (
+	"net/http"
+
+	"github.com/stele-id/stele/web/deskpage"
+)
+
+// account shows the sessions and tokens of the user.
+func (c *call) account() error {
+	v := &deskpage.Account{Frame: c.frame(c.language.Text("account.title", "user", c.who.Name), "account")}
+	for s, err := range c.h.o.Registrar.Sessions(c.ctx, c.who.Name) {
+		if err != nil {
+			return err
+		}
+		v.Sessions = append(v.Sessions, deskpage.Session{ID: s.ID, Agent: s.Agent, How: c.language.Text("proof." + string(s.How)), Created: s.Created, Seen: s.Seen, This: s.ID == c.session.ID})
+	}
+	now := c.h.o.Now()
+	for t, err := range c.h.o.Registrar.Tokens(c.ctx, c.who.Name) {
+		if err != nil {
+			return err
+		}
+		v.Tokens = append(v.Tokens, deskpage.Token{ID: t.ID, Label: t.Label, Created: t.Created, Expires: t.Expires, LastUse: t.LastUse, Ended: t.Ended(now)})
+	}
+	return c.show(http.StatusOK, "account", v)
+}
+
+// endSession ends a session of the user.
+func (c *call) endSession() error {
+	if err := c.readForm(); err != nil {
+		return err
+	}
+	id := c.r.PostForm.Get("id")
+	if id == c.session.ID {
+		return c.signOut()
+	}
+	if err := c.h.o.Registrar.EndSession(c.ctx, id); err != nil {
+		return err
+	}
+	c.redirect(Root + "account?done=session-ended")
+	return nil
+}
+
+// endOthers ends all sessions of the user except this one.
+func (c *call) endOthers() error {
+	if _, err := c.h.o.Registrar.EndSessions(c.ctx, c.who.Name, c.session.ID); err != nil {
+		return err
+	}
+	c.redirect(Root + "account?done=sessions-ended")
+	return nil
+}
+
+// revokeToken revokes a token of the user.
+func (c *call) revokeToken() error {
+	if err := c.readForm(); err != nil {
+		return err
+	}
+	if _, err := c.h.o.Registrar.RevokeToken(c.ctx, c.r.PostForm.Get("id")); err != nil {
+		return err
+	}
+	c.redirect(Root + "account?done=token-revoked")
+	return nil
+}

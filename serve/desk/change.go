@@ -1,0 +1,243 @@
+package desk
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/web"
+	"github.com/stele-id/stele/web/deskpage"
+)
+
+// historyRows is how many versions a page of the history shows.
+const historyRows = 20
+
+// history shows all versions of a record.
+func (c *call) history() error {
+	values := c.r.URL.Query()
+	rec, err := c.record(values)
+	if err != nil {
+		return err
+	}
+	role, err := c.roleFor(rec.ID)
+	if err != nil {
+		return err
+	}
+	before, _ := strconv.ParseUint(values.Get("before"), 10, 64) // else from the newest on
+	v := &deskpage.History{Frame: c.frame("history.title", "names"), ID: rec.ID.String(), URL: recordURL(rec.ID), Current: rec.Version,
+		MayWrite: role == stele.RoleEditor || role == stele.RoleOwner}
+	list, next, err := c.versions(rec.ID, before, historyRows)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		list[i].MayRevert = v.MayWrite && list[i].Number != rec.Version
+		list[i].MayDisavow = role == stele.RoleOwner && list[i].Number != rec.Version && list[i].Disavowed == ""
+	}
+	v.Versions = list
+	if next > 0 {
+		v.Next = Root + "history?id=" + url.QueryEscape(rec.ID.String()) + "&before=" + strconv.FormatUint(next, 10)
+	}
+	v.Same = []deskpage.Same{{Label: c.language.Text("same.command"), Text: "stele history " + rec.ID.String()}}
+	return c.show(http.StatusOK, "history", v)
+}
+
+// numbered reads a number of a form; 0 if it is damaged, which no version has.
+func (c *call) numbered(name string) uint64 {
+	n, _ := strconv.ParseUint(c.r.PostForm.Get(name), 10, 64)
+	return n
+}
+
+// sent reads a form about a record.
+func (c *call) sent() (stele.ID, error) {
+	if err := c.readForm(); err != nil {
+		return stele.ID{}, err
+	}
+	return c.identifier(c.r.PostForm)
+}
+
+// revert makes a new version that says what an old one said.
+func (c *call) revert() error {
+	id, err := c.sent()
+	if err != nil {
+		return err
+	}
+	if _, err := c.h.o.Registrar.Revert(c.ctx, id, max(c.numbered("version"), 1), c.numbered("to")); err != nil {
+		return err
+	}
+	c.redirect(recordURL(id) + "&done=reverted")
+	return nil
+}
+
+// reinstate takes a withdrawal back.
+func (c *call) reinstate() error {
+	id, err := c.sent()
+	if err != nil {
+		return err
+	}
+	if _, err := c.h.o.Registrar.Reinstate(c.ctx, id, max(c.numbered("version"), 1)); err != nil {
+		return err
+	}
+	c.redirect(recordURL(id) + "&done=reinstated")
+	return nil
+}
+
+// showWithdraw shows the form that withdraws a record.
+func (c *call) showWithdraw() error {
+	rec, err := c.record(c.r.URL.Query())
+	if err != nil {
+		return err
+	}
+	v := c.withdrawPage(rec)
+	if t := rec.Tombstone; t != nil {
+		v.Reason.Value = t.Reason
+		if t.Replacement.IsValid() {
+			v.Replacement.Value = t.Replacement.String()
+		}
+	}
+	return c.show(http.StatusOK, "withdraw", v)
+}
+
+func (c *call) withdrawPage(rec *stele.Record) *deskpage.Withdraw {
+	return &deskpage.Withdraw{
+		Frame: c.frame("withdraw.title", "names"), ID: rec.ID.String(), URL: recordURL(rec.ID), Version: rec.Version,
+		Reason: deskpage.Field{ID: "reason", Name: "reason"}, Replacement: deskpage.Field{ID: "replacement", Name: "replacement"},
+		Reasons: []string{c.language.Text("reason.mistake"), c.language.Text("reason.duplicate"), c.language.Text("reason.lost"), c.language.Text("reason.owner")},
+	}
+}
+
+// withdraw shows the tombstone as readers will see it, and then withdraws the record.
+func (c *call) withdraw() error {
+	if err := c.readForm(); err != nil {
+		return err
+	}
+	rec, err := c.record(c.r.PostForm)
+	if err != nil {
+		return err
+	}
+	v := c.withdrawPage(rec)
+	v.Version = c.numbered("version")
+	v.Reason.Value, v.Replacement.Value = strings.TrimSpace(c.r.PostForm.Get("reason")), strings.TrimSpace(c.r.PostForm.Get("replacement"))
+	wrong := func(f *deskpage.Field, text string) {
+		f.Problem = text
+		v.Problems = append(v.Problems, deskpage.Problem{Field: f.ID, Text: text})
+	}
+	if v.Reason.Value == "" {
+		wrong(&v.Reason, c.language.Text("withdraw.no-reason"))
+	}
+	var replacement stele.ID
+	if v.Replacement.Value != "" {
+		if replacement, err = c.h.o.Schemes.Parse(v.Replacement.Value); err != nil {
+			wrong(&v.Replacement, c.language.Problem(reason(err)))
+		}
+	}
+	if len(v.Problems) > 0 {
+		return c.show(http.StatusUnprocessableEntity, "withdraw", v)
+	}
+	if c.r.PostForm.Get("do") != "withdraw" {
+		v.Preview = &deskpage.Tombstone{Reason: v.Reason.Value, Replacement: v.Replacement.Value, At: c.h.o.Now()}
+		return c.show(http.StatusOK, "withdraw", v)
+	}
+	if _, err := c.h.o.Registrar.Withdraw(c.ctx, rec.ID, max(v.Version, 1), v.Reason.Value, replacement); err != nil {
+		if stele.KindOf(err) != stele.Invalid && stele.KindOf(err) != stele.Conflict {
+			return err
+		}
+		v.Problems = append(v.Problems, deskpage.Problem{Text: c.language.Problem(reason(err))})
+		v.Version = rec.Version
+		return c.show(http.StatusConflict, "withdraw", v)
+	}
+	c.redirect(recordURL(rec.ID) + "&done=withdrawn")
+	return nil
+}
+
+// showDisavow shows the form that disavows a version.
+func (c *call) showDisavow() error {
+	values := c.r.URL.Query()
+	rec, err := c.record(values)
+	if err != nil {
+		return err
+	}
+	number, _ := strconv.ParseUint(values.Get("number"), 10, 64)
+	return c.show(http.StatusOK, "disavow", &deskpage.Disavow{Frame: c.frame("history.disavow", "names"), ID: rec.ID.String(), URL: recordURL(rec.ID),
+		Version: rec.Version, Number: number, Reason: deskpage.Field{ID: "reason", Name: "reason"}})
+}
+
+// disavow stops redirects to an old version.
+func (c *call) disavow() error {
+	id, err := c.sent()
+	if err != nil {
+		return err
+	}
+	number := c.numbered("number")
+	text := strings.TrimSpace(c.r.PostForm.Get("reason"))
+	if _, err := c.h.o.Registrar.Disavow(c.ctx, id, max(c.numbered("version"), 1), number, number, text); err != nil {
+		if stele.KindOf(err) != stele.Invalid {
+			return err
+		}
+		v := &deskpage.Disavow{Frame: c.frame("history.disavow", "names"), ID: id.String(), URL: recordURL(id), Version: c.numbered("version"), Number: number,
+			Reason: deskpage.Field{ID: "reason", Name: "reason", Value: text, Problem: c.language.Problem(reason(err))}}
+		v.Problems = []deskpage.Problem{{Field: "reason", Text: v.Reason.Problem}}
+		return c.show(http.StatusUnprocessableEntity, "disavow", v)
+	}
+	c.redirect(Root + "history?id=" + url.QueryEscape(id.String()) + "&done=disavowed")
+	return nil
+}
+
+// qrSVG draws the QR code of a name's address.
+func (c *call) qrSVG() error {
+	address, err := c.address()
+	if err != nil {
+		return err
+	}
+	code, err := web.NewQR(address)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Content-Type", "image/svg+xml")
+	fmt.Fprintf(c.w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[1]d"><path fill="#fff" d="M0 0h%[1]dv%[1]dH0z"/><path d="%[2]s"/></svg>`+"\n", code.Size, code.Path)
+	return nil
+}
+
+// qrPNG draws the QR code as an image for programs that know no SVG.
+func (c *call) qrPNG() error {
+	address, err := c.address()
+	if err != nil {
+		return err
+	}
+	image, err := web.QRImage(address)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Content-Type", "image/png")
+	_, _ = c.w.Write(image) // if it fails the client has left
+	return nil
+}
+
+// address returns the address of the name that the field id names, for readers.
+func (c *call) address() (string, error) {
+	rec, err := c.record(c.r.URL.Query())
+	if err != nil {
+		return "", err
+	}
+	base := c.base()
+	if base == "" {
+		return "", stele.Errorf("show address", rec.ID, stele.Conflict, "desk.public-address-missing", "the server does not know its public address; an administrator sets base")
+	}
+	return base + "/" + escaped(rec.ID), nil
+}
+
+// base returns the public address of the server; "" if it is not known.
+func (c *call) base() string {
+	switch {
+	case c.h.o.Base != "":
+		return c.h.o.Base
+	case !c.h.o.OwnHost(c.r):
+		return ""
+	case c.isSecure():
+		return "https://" + c.r.Host
+	}
+	return "http://" + c.r.Host
+}

@@ -1,0 +1,339 @@
+// Package desk is the web interface of curators: they sign in, find names, make and change them, and
+// see who changed what. All paths are below [Root].
+//
+// It decodes forms, calls the registrar as the API does, and shows pages of package deskpage. It
+// grants nothing: the registrar judges every step by the rights of the user who is signed in.
+// Nothing changes by GET. Every page works without scripts.
+package desk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/limit"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/search"
+	"github.com/stele-id/stele/web/deskpage"
+	"github.com/stele-id/stele/web/language"
+)
+
+// Root is the path below which the desk is. No name can begin with it.
+const Root = "/.desk/"
+
+// Options are what a Handler needs to know of the place where it works. Registrar, Directory,
+// Schemes, Pages, Languages and Now must be set.
+type Options struct {
+	Registrar *registrar.Registrar
+	Directory *auth.Directory
+	Store     Counter
+	Schemes   *stele.Schemes
+	Pages     *deskpage.Pages
+	Languages *language.Catalog
+	Now       func() time.Time
+	Log       *slog.Logger // of what an operator should look into; nothing is logged if nil
+
+	// Find searches records as the principal in the context may find them; nil: the desk lists
+	// namespaces only.
+	Find func(ctx context.Context, q search.Query) (search.Page, error)
+
+	// Base is the server's public address, https://id.example.org; "": it is made of the request.
+	Base string
+	Site string // the name of the operator, for pages
+
+	// OwnHost reports whether the Host of a request names this server.
+	OwnHost func(r *http.Request) bool
+	// ClientAddr returns the address of the client of a request.
+	ClientAddr func(r *http.Request) netip.Addr
+	// KeepAddresses: the audit trail has the addresses of clients.
+	KeepAddresses bool
+
+	// Demo is the user whom a visitor on a loopback address may sign in as with one click; "":
+	// there is none.
+	Demo string
+}
+
+// Counter counts names: a [stele.Store] is one.
+type Counter interface {
+	Count(ctx context.Context, key stele.NamespaceKey) (uint64, error)
+}
+
+// Handler answers requests. It is used by many goroutines at once.
+type Handler struct {
+	o       Options
+	mux     *http.ServeMux
+	guarded http.Handler
+	tries   *limit.Rate // attempts to sign in, by address
+}
+
+// Attempts to sign in that an address may make, in a second on average and at once.
+const (
+	tryRate  = 1
+	tryBurst = 20
+)
+
+// maxForm is how many bytes a form may have.
+const maxForm = 2 << 20
+
+// New makes a handler.
+func New(o Options) *Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	h := &Handler{o: o, mux: http.NewServeMux(), tries: limit.NewRate(tryRate, tryBurst)}
+	for pattern, serve := range h.open() {
+		h.mux.HandleFunc(pattern, h.answer(serve, false))
+	}
+	for pattern, serve := range h.closed() {
+		h.mux.HandleFunc(pattern, h.answer(serve, true))
+	}
+	h.mux.HandleFunc(Root, h.answer(func(c *call) error {
+		return stele.Errorf("show page", stele.ID{}, stele.NotFound, "desk.page-unknown", "there is no such page here")
+	}, false))
+	// Forms of other sites can't act for a user who is signed in (CSRF). A proxy may rewrite
+	// the Host, so the public address is trusted too.
+	guard := http.NewCrossOriginProtection()
+	if o.Base != "" {
+		if err := guard.AddTrustedOrigin(o.Base); err != nil {
+			o.Log.Warn("the public address can't be an origin of forms", "base", o.Base, "error", err.Error())
+		}
+	}
+	h.guarded = guard.Handler(h.mux)
+	return h
+}
+
+// open returns the pages for all, by method and path.
+func (h *Handler) open() map[string]func(*call) error {
+	return map[string]func(*call) error{
+		"GET " + Root + "sign-in":            (*call).signIn,
+		"POST " + Root + "sign-in/demo":      (*call).signInDemo,
+		"GET " + Root + "link/{credential}":  (*call).showLink,
+		"POST " + Root + "link/{credential}": (*call).useLink,
+		"POST " + Root + "language":          (*call).setLanguage,
+	}
+}
+
+// closed returns the pages for users who are signed in.
+func (h *Handler) closed() map[string]func(*call) error {
+	return map[string]func(*call) error{
+		"GET " + Root + "{$}":                 (*call).home,
+		"POST " + Root + "sign-out":           (*call).signOut,
+		"GET " + Root + "names":               (*call).names,
+		"GET " + Root + "names.csv":           (*call).namesCSV,
+		"GET " + Root + "namespaces":          (*call).namespaces,
+		"GET " + Root + "new":                 (*call).showNew,
+		"POST " + Root + "new":                (*call).makeNew,
+		"GET " + Root + "record":              (*call).showRecord,
+		"POST " + Root + "record":             (*call).saveRecord,
+		"GET " + Root + "history":             (*call).history,
+		"POST " + Root + "revert":             (*call).revert,
+		"GET " + Root + "withdraw":            (*call).showWithdraw,
+		"POST " + Root + "withdraw":           (*call).withdraw,
+		"POST " + Root + "reinstate":          (*call).reinstate,
+		"GET " + Root + "disavow":             (*call).showDisavow,
+		"POST " + Root + "disavow":            (*call).disavow,
+		"GET " + Root + "qr.svg":              (*call).qrSVG,
+		"GET " + Root + "qr.png":              (*call).qrPNG,
+		"GET " + Root + "account":             (*call).account,
+		"POST " + Root + "account/end":        (*call).endSession,
+		"POST " + Root + "account/end-others": (*call).endOthers,
+		"POST " + Root + "account/revoke":     (*call).revokeToken,
+	}
+}
+
+// ServeHTTP answers a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	head := w.Header()
+	head.Set("Content-Security-Policy", deskpage.Policy)
+	head.Set("Cache-Control", "no-store")
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("Referrer-Policy", "same-origin")
+	head.Set("Cross-Origin-Opener-Policy", "same-origin")
+	head.Set("X-Frame-Options", "DENY")
+	if r.URL.Path+"/" == Root {
+		http.Redirect(w, r, Root, http.StatusSeeOther)
+		return
+	}
+	h.guarded.ServeHTTP(w, r)
+}
+
+// call is a request on its way.
+type call struct {
+	h        *Handler
+	w        http.ResponseWriter
+	r        *http.Request
+	ctx      context.Context
+	language *language.Language
+	session  auth.Session
+	who      auth.Principal
+}
+
+// answer makes a handler of a page.
+func (h *Handler) answer(serve func(*call) error, closed bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		origin := auth.Origin{Via: "desk"}
+		if h.o.KeepAddresses {
+			origin.Address = h.o.ClientAddr(r).String()
+		}
+		c := &call{h: h, w: w, r: r, ctx: auth.WithOrigin(r.Context(), origin), language: h.o.Languages.Of(r, "", "")}
+		err := c.identify()
+		switch {
+		case err != nil:
+		case closed && !c.who.IsKnown():
+			err = c.turnAway()
+		default:
+			err = serve(c)
+		}
+		if err != nil {
+			c.fail(err)
+		}
+	}
+}
+
+// identify finds out who is signed in. A session that has ended is none.
+func (c *call) identify() error {
+	cookie, err := c.r.Cookie(c.cookieName())
+	if err != nil {
+		return nil
+	}
+	s, who, err := c.h.o.Directory.Session(c.ctx, cookie.Value)
+	if errors.Is(err, stele.Unauthenticated) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	c.session, c.who = s, who
+	c.ctx = auth.With(c.ctx, who)
+	return c.h.o.Registrar.NoteSession(c.ctx, s)
+}
+
+// turnAway leads a visitor who is not signed in to the page for that. A form that was sent is
+// shown again with all that was typed.
+func (c *call) turnAway() error {
+	if c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
+		c.redirect(Root + "sign-in?next=" + url.QueryEscape(c.r.URL.RequestURI()))
+		return nil
+	}
+	if err := c.readForm(); err != nil {
+		return err
+	}
+	v := &deskpage.Ended{Frame: c.frame("ended.title", ""), Action: c.r.URL.RequestURI()}
+	for name, values := range c.r.PostForm {
+		for _, value := range values {
+			v.Kept = append(v.Kept, deskpage.Kept{Name: name, Value: value})
+		}
+	}
+	return c.show(http.StatusUnauthorized, "ended", v)
+}
+
+// readForm reads the fields of a form.
+func (c *call) readForm() error {
+	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, maxForm)
+	if err := c.r.ParseForm(); err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return stele.Errorf("read form", stele.ID{}, stele.Invalid, "desk.form-too-large", "the form has more than {most} bytes; send less at once", maxForm)
+		}
+		return stele.Errorf("read form", stele.ID{}, stele.Invalid, "desk.form-unreadable", "the form can't be read; go back and send it again")
+	}
+	return nil
+}
+
+// frame returns what all pages have. Title is a key, or a text of its own.
+func (c *call) frame(title, section string) deskpage.Frame {
+	if c.language.Has(title) {
+		title = c.language.Text(title)
+	}
+	f := deskpage.Frame{Site: c.h.o.Site, Title: title, User: c.who.Name, Admin: c.who.Admin, Section: section, Now: c.h.o.Now(), Here: Root}
+	if c.r.Method == http.MethodGet {
+		f.Here = c.r.URL.RequestURI()
+	}
+	if key := c.r.URL.Query().Get("done"); c.language.Has("done." + key) {
+		f.Notice = c.language.Text("done." + key)
+	}
+	for _, l := range c.h.o.Languages.Languages() {
+		if l != c.language {
+			f.Languages = append(f.Languages, deskpage.LanguageLink{Tag: l.Tag, Name: l.Name})
+		}
+	}
+	return f
+}
+
+// show writes a page.
+func (c *call) show(status int, page string, view any) error {
+	var b bytes.Buffer
+	if err := c.h.o.Pages.Write(&b, c.language, page, view); err != nil {
+		return err
+	}
+	head := c.w.Header()
+	head.Set("Content-Type", "text/html; charset=utf-8")
+	head.Set("Content-Language", c.language.Tag)
+	head.Set("Vary", "Cookie, Accept-Language")
+	c.w.WriteHeader(status)
+	_, err := c.w.Write(b.Bytes())
+	if err != nil {
+		return nil // the client has left
+	}
+	return nil
+}
+
+// redirect leads to another page of the desk after a form.
+func (c *call) redirect(path string) {
+	http.Redirect(c.w, c.r, path, http.StatusSeeOther)
+}
+
+// inside returns a path of the desk to which a form wants to lead; others lead home.
+func inside(path string) string {
+	if strings.HasPrefix(path, Root) && !strings.ContainsAny(path, "\\\r\n\t") {
+		return path
+	}
+	return Root
+}
+
+// statuses are those of errors.
+var statuses = map[stele.Kind]int{
+	stele.Invalid: http.StatusBadRequest, stele.NotFound: http.StatusNotFound, stele.Gone: http.StatusGone,
+	stele.Conflict: http.StatusConflict, stele.Forbidden: http.StatusForbidden, stele.Unauthenticated: http.StatusUnauthorized,
+	stele.Exhausted: http.StatusTooManyRequests, stele.Unavailable: http.StatusServiceUnavailable,
+}
+
+// fail shows an error. What went wrong inside goes to the log.
+func (c *call) fail(err error) {
+	status, ok := statuses[stele.KindOf(err)]
+	title := "failure.title"
+	v := &deskpage.Failure{}
+	switch {
+	case !ok || status == http.StatusServiceUnavailable:
+		if c.r.Context().Err() == nil {
+			c.h.o.Log.ErrorContext(c.ctx, "a page of the desk failed", "path", c.r.URL.Path, "error", err.Error())
+		}
+		if !ok {
+			status = http.StatusInternalServerError
+		}
+		v.Text = c.language.Text("failure.inside")
+	default:
+		v.Text = c.language.Problem(reason(err))
+		if status == http.StatusNotFound {
+			title = "failure.missing"
+		}
+	}
+	v.Frame, v.Status = c.frame(title, ""), status
+	if err := c.show(status, "failure", v); err != nil {
+		http.Error(c.w, v.Text, status)
+	}
+}
+
+// reason returns what an error says, without the operation that failed.
+func reason(err error) error {
+	if e, ok := errors.AsType[*stele.Error](err); ok && e.Err != nil {
+		return e.Err
+	}
+	return err
+}

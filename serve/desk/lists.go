@@ -1,0 +1,328 @@
+package desk
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/wording"
+	"github.com/stele-id/stele/search"
+	"github.com/stele-id/stele/web/deskpage"
+)
+
+// How many records a list and the first page show, and a file has at most.
+const (
+	pageRows = 50
+	homeRows = 10
+	maxCSV   = 20_000
+)
+
+// spaces returns the namespaces in which the user has a role, by title.
+func (c *call) spaces() ([]deskpage.Space, []*stele.Namespace, error) {
+	var list []deskpage.Space
+	var all []*stele.Namespace
+	for ns, err := range c.h.o.Registrar.Namespaces(c.ctx) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if ns.Prefix == "" {
+			continue // the root of a scheme, where only administrators write
+		}
+		role, err := c.h.o.Registrar.RoleIn(c.ctx, ns.Key())
+		if err != nil {
+			return nil, nil, err
+		}
+		if role == stele.NoRole {
+			continue
+		}
+		key := ns.Key().String()
+		count, err := c.h.o.Store.Count(c.ctx, ns.Key())
+		if err != nil {
+			return nil, nil, err
+		}
+		s := deskpage.Space{Key: key, Title: ns.Title, Scheme: ns.Scheme, Role: role, Names: count, URL: Root + "names?namespace=" + url.QueryEscape(key)}
+		if role != stele.RoleReader && ns.Delegate == "" {
+			s.NewURL = Root + "new?namespace=" + url.QueryEscape(key)
+		}
+		list, all = append(list, s), append(all, ns)
+	}
+	slices.SortStableFunc(list, func(a, b deskpage.Space) int {
+		return cmp.Or(strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)), strings.Compare(a.Key, b.Key))
+	})
+	return list, all, nil
+}
+
+// options returns namespaces as choices.
+func options(list []deskpage.Space, chosen string, writable bool) (options []deskpage.Option) {
+	for _, s := range list {
+		if writable && s.NewURL == "" {
+			continue
+		}
+		text := s.Key
+		if s.Title != "" {
+			text = s.Title + " (" + s.Key + ")"
+		}
+		options = append(options, deskpage.Option{Value: s.Key, Text: text, Chosen: s.Key == chosen})
+	}
+	return options
+}
+
+// home shows the first page.
+func (c *call) home() error {
+	list, _, err := c.spaces()
+	if err != nil {
+		return err
+	}
+	v := &deskpage.Home{Frame: c.frame("nav.home", "home"), Namespaces: list}
+	for _, s := range list {
+		v.Names += s.Names
+	}
+	if writable := options(list, "", true); len(writable) > 0 {
+		v.Form = &deskpage.Edit{Namespaces: writable}
+	}
+	if c.h.o.Find != nil {
+		page, err := c.h.o.Find(c.ctx, search.Query{Limit: homeRows})
+		if err != nil {
+			return err
+		}
+		for _, rec := range page.Records {
+			row := c.row(rec)
+			if row.What, err = c.lastChange(rec); err != nil {
+				return err
+			}
+			v.Changes = append(v.Changes, row)
+		}
+		reserved, err := c.h.o.Find(c.ctx, search.Query{State: stele.Reserved, ModifiedBefore: c.h.o.Now().Add(-longReserved), Limit: homeRows})
+		if err != nil {
+			return err
+		}
+		if n := len(reserved.Records); n > 0 {
+			v.Needs = append(v.Needs, deskpage.Need{Text: c.language.Text("need.reserved", "count", n), Action: c.language.Text("need.look"),
+				URL: Root + "names?state=reserved&until=" + c.h.o.Now().Add(-longReserved).UTC().Format(time.DateOnly)})
+		}
+	}
+	return c.show(http.StatusOK, "home", v)
+}
+
+// longReserved is how long a name may be reserved before a curator should look at it.
+const longReserved = 90 * 24 * time.Hour
+
+// lastChange says what the last change of a record was.
+func (c *call) lastChange(rec *stele.Record) ([]string, error) {
+	var before *stele.Record
+	if rec.Version > 1 {
+		var err error
+		if before, err = c.h.o.Registrar.Version(c.ctx, rec.ID, rec.Version-1); err != nil && !errors.Is(err, stele.NotFound) {
+			return nil, err
+		}
+	}
+	return wording.Differences(before, rec), nil
+}
+
+// row returns a record as a list shows it.
+func (c *call) row(rec *stele.Record) deskpage.Row {
+	row := deskpage.Row{ID: spelled(rec), Title: rec.Metadata["what"], URL: recordURL(rec.ID), State: rec.State, Restricted: len(rec.Readers) > 0, By: rec.By, Modified: rec.Modified}
+	if len(rec.Targets) > 0 {
+		row.Target = rec.Targets[0].URL
+	}
+	return row
+}
+
+// spelled returns a record's identifier in its owner's spelling.
+func spelled(rec *stele.Record) string {
+	if rec.Spelling != "" {
+		return rec.Spelling
+	}
+	return rec.ID.String()
+}
+
+func recordURL(id stele.ID) string { return Root + "record?id=" + url.QueryEscape(id.String()) }
+
+// namespaces lists the namespaces of the user.
+func (c *call) namespaces() error {
+	list, _, err := c.spaces()
+	if err != nil {
+		return err
+	}
+	return c.show(http.StatusOK, "namespaces", &deskpage.Namespaces{Frame: c.frame("nav.namespaces", "namespaces"), List: list})
+}
+
+// query reads what is looked for from the address of the page. Problems are shown beside the form.
+func (c *call) query(values url.Values) (*search.Query, []deskpage.Problem) {
+	q := &search.Query{Text: strings.TrimSpace(values.Get("q")), State: stele.State(values.Get("state")), Host: strings.ToLower(strings.TrimSpace(values.Get("host"))), By: strings.TrimSpace(values.Get("by")), Limit: pageRows}
+	var problems []deskpage.Problem
+	add := func(field string, err error) {
+		problems = append(problems, deskpage.Problem{Field: field, Text: c.language.Problem(err)})
+	}
+	if prefix := values.Get("namespace"); prefix != "" {
+		key, err := c.h.o.Registrar.ParsePrefix(prefix)
+		if err != nil {
+			add("namespace", reason(err))
+		}
+		q.Namespace = key
+	}
+	if q.State != "" && !slices.Contains(states, q.State) {
+		add("state", stele.Messagef("desk.state-unknown", `"{state}" is not a state`, string(q.State)))
+	}
+	for _, day := range []struct {
+		field string
+		at    *time.Time
+		add   time.Duration
+	}{{"since", &q.ModifiedFrom, 0}, {"until", &q.ModifiedBefore, 24 * time.Hour}} {
+		text := values.Get(day.field)
+		if text == "" {
+			continue
+		}
+		t, err := time.Parse(time.DateOnly, text)
+		if err != nil {
+			add(day.field, stele.Messagef("desk.date-invalid", `"{text}" is not a date; write it as 2026-11-16`, text))
+			continue
+		}
+		*day.at = t.Add(day.add)
+	}
+	if text := values.Get("cursor"); text != "" {
+		cursor, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			add("", stele.Messagef("desk.cursor-invalid", "the address of this page is damaged; search again"))
+		}
+		q.Cursor = cursor
+	}
+	return q, problems
+}
+
+var states = []stele.State{stele.Active, stele.Reserved, stele.Withdrawn}
+
+// names lists records, or searches them.
+func (c *call) names() error {
+	values := c.r.URL.Query()
+	list, _, err := c.spaces()
+	if err != nil {
+		return err
+	}
+	v := &deskpage.Names{Frame: c.frame("names.title", "names"), Namespaces: options(list, values.Get("namespace"), false),
+		Host: values.Get("host"), By: values.Get("by"), Since: values.Get("since"), Until: values.Get("until"), Asked: len(values) > 0}
+	v.Query = values.Get("q")
+	for _, s := range states {
+		v.States = append(v.States, deskpage.Option{Value: string(s), Text: c.language.Text("state." + string(s)), Chosen: values.Get("state") == string(s)})
+	}
+	q, problems := c.query(values)
+	if v.Problems = problems; len(problems) > 0 {
+		return c.show(http.StatusBadRequest, "names", v)
+	}
+	if id, err := c.h.o.Schemes.Parse(q.Text); err == nil && q.Text != "" {
+		if rec, err := c.h.o.Registrar.Get(c.ctx, id); err == nil { // a name in any spelling leads to its record
+			c.redirect(recordURL(rec.ID))
+			return nil
+		}
+	}
+	if c.h.o.Find == nil {
+		v.Problems = append(v.Problems, deskpage.Problem{Text: c.language.Text("names.no-search")})
+		return c.show(http.StatusServiceUnavailable, "names", v)
+	}
+	page, err := c.h.o.Find(c.ctx, *q)
+	if stele.KindOf(err) == stele.Invalid && err != nil {
+		v.Problems = append(v.Problems, deskpage.Problem{Field: "q", Text: c.language.Problem(reason(err))})
+		return c.show(http.StatusBadRequest, "names", v)
+	} else if err != nil {
+		return err
+	}
+	for _, rec := range page.Records {
+		v.Rows = append(v.Rows, c.row(rec))
+	}
+	if page.Next != 0 {
+		next := url.Values{}
+		for name := range values {
+			next.Set(name, values.Get(name))
+		}
+		next.Set("cursor", strconv.FormatUint(page.Next, 10))
+		v.Next = Root + "names?" + next.Encode()
+	}
+	if len(v.Rows) > 0 {
+		values.Del("cursor")
+		v.CSV = Root + "names.csv?" + values.Encode()
+	}
+	if behind := page.Behind(); behind > 0 {
+		v.Notice = c.language.Text("names.behind", "count", int64(behind))
+	}
+	return c.show(http.StatusOK, "names", v)
+}
+
+// namesCSV sends what a search finds as a file. Columns are those of 'stele import'.
+func (c *call) namesCSV() error {
+	q, problems := c.query(c.r.URL.Query())
+	if len(problems) > 0 || c.h.o.Find == nil {
+		return c.names()
+	}
+	q.Limit = search.MaxLimit
+	page, err := c.h.o.Find(c.ctx, *q)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer // so that an error on the way is an answer of its own
+	w := csv.NewWriter(&b)
+	rows := [][]string{{"id", "url", "state", "what", "who", "when", "modified", "by"}}
+	for {
+		for _, rec := range page.Records {
+			rows = append(rows, csvRow(rec))
+		}
+		if page.Next == 0 || len(rows) > maxCSV {
+			break
+		}
+		q.Cursor = page.Next
+		if page, err = c.h.o.Find(c.ctx, *q); err != nil {
+			return err
+		}
+	}
+	if err := w.WriteAll(rows); err != nil {
+		return err
+	}
+	head := c.w.Header()
+	head.Set("Content-Type", "text/csv; charset=utf-8; header=present")
+	head.Set("Content-Disposition", `attachment; filename="names.csv"`)
+	_, _ = c.w.Write(b.Bytes()) // if it fails the client has left
+	return nil
+}
+
+// csvRow returns a record as a line of the file.
+func csvRow(rec *stele.Record) []string {
+	target := ""
+	if len(rec.Targets) > 0 {
+		target = rec.Targets[0].URL
+	}
+	cells := []string{rec.ID.String(), target, string(rec.State), rec.Metadata["what"], rec.Metadata["who"], rec.Metadata["when"], rec.Modified.UTC().Format(time.RFC3339), rec.By}
+	for i := range cells {
+		cells[i] = harmless(cells[i])
+	}
+	return cells
+}
+
+// harmless returns a cell that a spreadsheet does not take for a formula.
+func harmless(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
+}
+
+// roleFor returns the user's role where a record is.
+func (c *call) roleFor(id stele.ID) (stele.Role, error) {
+	ns, err := c.h.o.Registrar.FindNamespace(c.ctx, id)
+	if errors.Is(err, stele.NotFound) {
+		if c.who.Administers(auth.ScopeWrite) {
+			return stele.RoleOwner, nil
+		}
+		return stele.NoRole, nil
+	} else if err != nil {
+		return stele.NoRole, err
+	}
+	return c.h.o.Registrar.RoleIn(c.ctx, ns.Key())
+}

@@ -1,0 +1,282 @@
+package desk
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/wording"
+	"github.com/stele-id/stele/registrar/minting"
+	"github.com/stele-id/stele/web/deskpage"
+)
+
+// identifier reads the name in the field id.
+func (c *call) identifier(values url.Values) (stele.ID, error) {
+	return c.h.o.Schemes.Parse(values.Get("id"))
+}
+
+// showNew shows the form for a new name.
+func (c *call) showNew() error {
+	values := c.r.URL.Query()
+	f := &form{namespace: values.Get("namespace"), wrong: make(map[string]string)}
+	if text := values.Get("like"); text != "" {
+		id, err := c.h.o.Schemes.Parse(text)
+		if err != nil {
+			return err
+		}
+		rec, err := c.h.o.Registrar.Get(c.ctx, id)
+		if err != nil {
+			return err
+		}
+		f = formOf(rec)
+		f.version = 0
+		if ns, err := c.h.o.Registrar.FindNamespace(c.ctx, rec.ID); err == nil {
+			f.namespace = ns.Key().String()
+		}
+	}
+	return c.newPage(http.StatusOK, f)
+}
+
+// newPage shows the form for a new name as it is filled in.
+func (c *call) newPage(status int, f *form) error {
+	list, all, err := c.spaces()
+	if err != nil {
+		return err
+	}
+	v := &deskpage.Edit{Frame: c.frame("make.title", "names"), New: true, Action: Root + "new", MayWrite: true, Namespaces: options(list, f.namespace, true)}
+	if len(v.Namespaces) == 0 {
+		return stele.Errorf("make name", stele.ID{}, stele.Forbidden, "desk.no-namespace-to-write", "there is no namespace in which you may make names; ask an administrator for one")
+	}
+	if f.namespace == "" {
+		f.namespace = v.Namespaces[0].Value
+	}
+	for _, ns := range all {
+		if ns.Key().String() == f.namespace {
+			v.MayMint = ns.Minter.Kind != stele.NoMinter
+			v.Sample = c.sample(ns)
+		}
+	}
+	f.fill(c, v)
+	v.Same = []deskpage.Same{{Label: c.language.Text("same.api"), Text: `curl -H "Authorization: Bearer $STELE_TOKEN" -H 'Content-Type: application/json' -d '{"namespace":"` + f.namespace + `","record":{"url":"https://example.org/1"}}' ` + c.base() + "/api/v1/mint"}}
+	return c.show(status, "edit", v)
+}
+
+// sample returns the next name of a template; "" if names are not made of one.
+func (c *call) sample(ns *stele.Namespace) string {
+	if ns.Minter.Template == "" {
+		return ""
+	}
+	status, err := c.h.o.Registrar.MinterStatus(c.ctx, ns.Key())
+	if err != nil || status.Shut {
+		return ""
+	}
+	name, err := minting.Sample(c.h.o.Schemes, ns, status.Given)
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+// makeNew registers a new name, or changes the form.
+func (c *call) makeNew() error {
+	if err := c.readForm(); err != nil {
+		return err
+	}
+	f := parseForm(c.r.PostForm)
+	do := c.r.PostForm.Get("do")
+	if f.edit(do) {
+		return c.newPage(http.StatusOK, f)
+	}
+	rec := &stele.Record{State: stele.Active}
+	if f.reserve {
+		rec.State = stele.Reserved
+	}
+	err := f.apply(c, rec)
+	if err == nil {
+		rec, err = c.register(f, rec)
+	}
+	if err != nil {
+		if err := f.judge(c, asInvalid(err)); err != nil {
+			return err
+		}
+		return c.newPage(http.StatusUnprocessableEntity, f)
+	}
+	if do == "save-another" {
+		c.redirect(Root + "new?like=" + url.QueryEscape(rec.ID.String()) + "&done=made")
+		return nil
+	}
+	c.redirect(recordURL(rec.ID) + "&done=made")
+	return nil
+}
+
+// register registers a record under the name that the user gave, or under the next one.
+func (c *call) register(f *form, rec *stele.Record) (*stele.Record, error) {
+	if f.own != "" {
+		id, err := c.h.o.Schemes.Parse(f.own)
+		if err != nil {
+			f.note("own", c.language.Problem(reason(err)))
+			return nil, errWrongForm
+		}
+		rec.ID = id
+		if text := f.own; text != id.String() {
+			rec.Spelling = text
+		}
+		return c.h.o.Registrar.Register(c.ctx, rec)
+	}
+	key, err := c.h.o.Registrar.ParsePrefix(f.namespace)
+	if err != nil {
+		f.note("namespace", c.language.Problem(reason(err)))
+		return nil, errWrongForm
+	}
+	return c.h.o.Registrar.MintAndRegister(c.ctx, rec, key)
+}
+
+// asInvalid makes sure that an error about the form has a Kind.
+func asInvalid(err error) error {
+	if errors.Is(err, errWrongForm) {
+		return &stele.Error{Op: "read form", Kind: stele.Invalid, Err: errWrongForm}
+	}
+	return err
+}
+
+// showRecord shows a record and its form.
+func (c *call) showRecord() error {
+	rec, err := c.record(c.r.URL.Query())
+	if err != nil {
+		return err
+	}
+	return c.recordPage(http.StatusOK, rec, formOf(rec), nil)
+}
+
+// record reads the record that the field id names.
+func (c *call) record(values url.Values) (*stele.Record, error) {
+	id, err := c.identifier(values)
+	if err != nil {
+		return nil, err
+	}
+	return c.h.o.Registrar.Get(c.ctx, id)
+}
+
+// shortHistory is how many versions the page of a record shows.
+const shortHistory = 5
+
+// recordPage shows a record with the form as it is filled in. Theirs is what another user
+// changed meanwhile.
+func (c *call) recordPage(status int, rec *stele.Record, f *form, theirs []string) error {
+	role, err := c.roleFor(rec.ID)
+	if err != nil {
+		return err
+	}
+	text := spelled(rec)
+	v := &deskpage.Edit{
+		Frame: c.frame(cmpOr(rec.Metadata["what"], text), "names"), ID: rec.ID.String(), Scheme: rec.ID.Scheme(), State: rec.State, By: rec.By, Changed: rec.Modified,
+		Action: Root + "record", Public: "/" + escaped(rec.ID), Info: "/.info/" + escaped(rec.ID), QR: Root + "qr.svg?id=" + url.QueryEscape(rec.ID.String()),
+		MayWrite: role == stele.RoleEditor || role == stele.RoleOwner, Theirs: theirs, TheirVersion: rec.Version,
+	}
+	f.fill(c, v)
+	if theirs != nil {
+		v.Version = rec.Version
+	}
+	for _, alias := range rec.Aliases {
+		v.Aliases = append(v.Aliases, alias.String())
+	}
+	if v.History, _, err = c.versions(rec.ID, 0, shortHistory); err != nil {
+		return err
+	}
+	v.Same = []deskpage.Same{
+		{Label: c.language.Text("same.command"), Text: "stele update " + rec.ID.String() + " --to https://example.org/1 --if-version " + strconv.FormatUint(rec.Version, 10)},
+		{Label: c.language.Text("same.api"), Text: `curl -X PATCH -H "Authorization: Bearer $STELE_TOKEN" -H 'Content-Type: application/merge-patch+json' -d '{"metadata":{"what":"..."}}' ` + c.base() + "/api/v1/records/" + escaped(rec.ID)},
+	}
+	return c.show(status, "edit", v)
+}
+
+// escaped returns an identifier as a path.
+func escaped(id stele.ID) string {
+	return strings.ReplaceAll(strings.ReplaceAll(url.PathEscape(id.String()), "%2F", "/"), "%3A", ":")
+}
+
+// saveRecord changes a record, or the form.
+func (c *call) saveRecord() error {
+	if err := c.readForm(); err != nil {
+		return err
+	}
+	rec, err := c.record(c.r.PostForm)
+	if err != nil {
+		return err
+	}
+	f := parseForm(c.r.PostForm)
+	do := c.r.PostForm.Get("do")
+	if f.edit(do) {
+		return c.recordPage(http.StatusOK, rec, f, nil)
+	}
+	next, err := c.h.o.Registrar.Update(c.ctx, rec.ID, max(f.version, 1), func(r *stele.Record) error {
+		if do == "publish" {
+			r.State = stele.Active
+		}
+		return asInvalid(f.apply(c, r))
+	})
+	if err == nil {
+		if next.Version == rec.Version {
+			c.redirect(recordURL(rec.ID) + "&done=unchanged")
+			return nil
+		}
+		c.redirect(recordURL(rec.ID) + "&done=saved")
+		return nil
+	}
+	if code, _ := stele.CodeOf(err); code == "record.version-not-expected" {
+		return c.overtaken(rec.ID, f)
+	}
+	if err := f.judge(c, err); err != nil {
+		return err
+	}
+	return c.recordPage(http.StatusUnprocessableEntity, rec, f, nil)
+}
+
+// overtaken shows both versions after another user was faster: what they changed, and the form as
+// it was filled in, which may be saved over theirs.
+func (c *call) overtaken(id stele.ID, f *form) error {
+	rec, err := c.h.o.Registrar.Get(c.ctx, id)
+	if err != nil {
+		return err
+	}
+	seen, err := c.h.o.Registrar.Version(c.ctx, id, f.version)
+	if err != nil && !errors.Is(err, stele.NotFound) {
+		return err
+	}
+	return c.recordPage(http.StatusConflict, rec, f, wording.Differences(seen, rec))
+}
+
+// versions returns versions of a record before one, 0 for the newest first, and the number
+// before which the next page goes on, 0 if none does.
+func (c *call) versions(id stele.ID, before uint64, most int) (list []deskpage.Version, next uint64, err error) {
+	var later *stele.Record
+	add := func(rec, earlier *stele.Record) {
+		v := deskpage.Version{Number: rec.Version, At: rec.Modified, By: rec.By, What: wording.Differences(earlier, rec), URL: "/.info/" + escaped(id) + "?version=" + strconv.FormatUint(rec.Version, 10)}
+		if by := rec.Withheld.Disavowal(rec.Version); by != nil {
+			v.Disavowed = cmpOr(by.Reason, "-")
+		}
+		list = append(list, v)
+	}
+	all := c.h.o.Registrar.History(c.ctx, id)
+	if before > 0 {
+		all = c.h.o.Registrar.HistoryBefore(c.ctx, id, before)
+	}
+	for rec, err := range all {
+		if err != nil {
+			return nil, 0, err
+		}
+		if later != nil {
+			add(later, rec)
+		}
+		if later = rec; len(list) == most {
+			return list, rec.Version + 1, nil
+		}
+	}
+	if later != nil {
+		add(later, nil)
+	}
+	return list, 0, nil
+}

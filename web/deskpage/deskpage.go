@@ -1,0 +1,115 @@
+// Package deskpage makes the pages of the desk, where curators keep names: what they need
+// first, forms that say what is wrong beside the field, lists, histories.
+//
+// Pages are HTML that works without scripts; one script improves them. They are well-formed
+// XML, by which the tests read them. The package decides nothing and looks nothing up: serve/desk
+// fills in plain structures, and everything in them is text. All words come from package language.
+package deskpage
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/web"
+	"github.com/stele-id/stele/web/language"
+)
+
+// Policy is the Content-Security-Policy under which the pages work.
+const Policy = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+//go:embed pages/*.html assets/*
+var files embed.FS
+
+// Pages holds the templates of each language. It is used by many goroutines at once.
+type Pages struct {
+	templates map[string]map[string]*template.Template // by language and name
+}
+
+// New reads the embedded templates, and adds the style sheet and the script to the assets of the public
+// pages. It fails only if the templates are broken.
+func New(public *web.Pages, catalog *language.Catalog) (*Pages, error) {
+	style, err := public.AddAsset(files, "assets/desk.css", "text/css; charset=utf-8")
+	if err != nil {
+		return nil, err
+	}
+	script, err := public.AddAsset(files, "assets/desk.js", "text/javascript; charset=utf-8")
+	if err != nil {
+		return nil, err
+	}
+	names, err := fs.Glob(files, "pages/*.html")
+	if err != nil {
+		return nil, err
+	}
+	p := &Pages{templates: make(map[string]map[string]*template.Template)}
+	for _, l := range catalog.Languages() {
+		frame := template.New("frame.html").Funcs(web.Functions()).Funcs(functions(l)).Funcs(template.FuncMap{
+			"style":  func() string { return public.StylePath() },
+			"icon":   func() string { return public.IconPath() },
+			"desk":   func() string { return style },
+			"script": func() string { return script },
+		})
+		if _, err := frame.ParseFS(files, "pages/frame.html", "pages/parts.html"); err != nil {
+			return nil, err
+		}
+		p.templates[l.Tag] = make(map[string]*template.Template)
+		for _, name := range names {
+			page, err := frame.Clone()
+			if err != nil {
+				return nil, err
+			}
+			if page, err = page.ParseFS(files, name); err != nil {
+				return nil, err
+			}
+			p.templates[l.Tag][strings.TrimSuffix(path.Base(name), ".html")] = page
+		}
+	}
+	return p, nil
+}
+
+// functions are those of templates that say something in a language.
+func functions(l *language.Language) template.FuncMap {
+	return template.FuncMap{
+		"t":       l.Text,
+		"lang":    func() string { return l.Tag },
+		"number":  l.Number,
+		"day":     l.Day,
+		"moment":  l.Moment,
+		"problem": l.Problem,
+		"state":   func(s stele.State) string { return l.Text("state." + string(s)) },
+		"role":    func(r stele.Role) string { return l.Text("role." + string(r)) },
+		"ago":     func(now, t time.Time) string { return ago(l, now, t) },
+		"list":    func(list ...string) []string { return list },
+	}
+}
+
+// ago says how long ago a time was, and its day if that is more than a week.
+func ago(l *language.Language, now, t time.Time) string {
+	switch d := now.Sub(t); {
+	case d < time.Minute:
+		return l.Text("ago.now")
+	case d < time.Hour:
+		return l.Text("ago.minutes", "count", int(d/time.Minute))
+	case d < 24*time.Hour:
+		return l.Text("ago.hours", "count", int(d/time.Hour))
+	case d < 7*24*time.Hour:
+		return l.Text("ago.days", "count", int(d/(24*time.Hour)))
+	}
+	return l.Day(t)
+}
+
+// Write writes a page in one piece, or nothing.
+func (p *Pages) Write(w io.Writer, l *language.Language, page string, view any) error {
+	var b bytes.Buffer
+	if err := p.templates[l.Tag][page].Execute(&b, view); err != nil {
+		return stele.Messagef("web.page-failed", "page {page}: {cause}", page, err)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,280 @@
+package deskpage
+
+import (
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// Frame is what all pages have.
+type Frame struct {
+	Site      string // the operator of the registry; "Stele" if empty
+	Title     string // of the page
+	User      string // who is signed in; "" if nobody is
+	Admin     bool
+	Section   string // of the navigation, where the page is
+	Query     string // what is in the form for searching
+	Here      string // path and query of the page, for links that come back to it
+	Languages []LanguageLink
+	Notice    string // what the last step did; may be empty
+	Now       time.Time
+	Problems  []Problem
+	Same      []Same // the same by other ways
+}
+
+// LanguageLink is a language to which the page can be switched.
+type LanguageLink struct{ Tag, Name string }
+
+// Problem is something that is wrong with a form.
+type Problem struct {
+	Field string // ID of the input; "" if it is not about one
+	Text  string
+}
+
+// Same is a command or a request that does what the page does.
+type Same struct{ Label, Text string }
+
+// Field is an input of a form.
+type Field struct {
+	ID, Name, Value string
+	Problem         string // what is wrong with it; "" if nothing is
+}
+
+// Option is a choice of a select.
+type Option struct {
+	Value, Text string
+	Chosen      bool
+}
+
+// SignIn is the page on which a user says who they are.
+type SignIn struct {
+	Frame
+	Next     string // path to which signing in leads
+	Demo     string // user whom a demonstration signs in; "" if it is not one
+	Passkeys bool
+	Issuers  []Issuer
+	Password bool
+	Kept     []Kept // of a form that was sent after the session ended
+}
+
+// Issuer is an OpenID provider.
+type Issuer struct{ Name, URL string }
+
+// Kept is a field of a form that is sent again.
+type Kept struct{ Name, Value string }
+
+// Ended is the page for a form that was sent after the session ended. Nothing typed is lost: the
+// page has all fields.
+type Ended struct {
+	Frame
+	Action string
+	Kept   []Kept
+}
+
+// Link is the page of a one-time link.
+type Link struct {
+	Frame
+	Invited string // the user whom the link signs in
+	Action  string
+	Expires time.Time
+}
+
+// Home is the first page.
+type Home struct {
+	Frame
+	Namespaces []Space
+	Names      uint64
+	Needs      []Need
+	Changes    []Row
+	Form       *Edit // for a new name; nil if the user may make none
+}
+
+// Space is a namespace in a list.
+type Space struct {
+	Key, Title, Scheme string
+	Role               stele.Role
+	Names              uint64
+	URL                string
+	NewURL             string // for a new name there; "" if the user may make none
+}
+
+// Need is something that a curator should look at.
+type Need struct {
+	Text, URL, Action string
+}
+
+// Row is a record in a list.
+type Row struct {
+	ID, Title, URL string
+	State          stele.State
+	Restricted     bool
+	Target         string // the first one's URL
+	By             string
+	Modified       time.Time
+	What           []string // what the last change was; may be empty
+}
+
+// Names is the list of records, and the search.
+type Names struct {
+	Frame
+	Namespaces []Option
+	States     []Option
+	Host, By   string
+	Since      string
+	Until      string
+	Rows       []Row
+	Next       string // URL of the next page; "" on the last one
+	CSV        string // URL of the result as a file
+	Asked      bool   // something was looked for
+}
+
+// Target is a target in a form.
+type Target struct {
+	Number                                      int
+	URL, Type, Language, Order, Preference, TTL Field
+	Status, Service                             Field
+	Partial                                     bool
+	Services                                    []Option
+	Folded                                      bool // nothing but the URL, type and language is unusual
+}
+
+// Pair is a field of the metadata in a form.
+type Pair struct {
+	Number     int
+	Key, Value Field
+}
+
+// Edit is the form of a record, new or registered.
+type Edit struct {
+	Frame
+	New     bool
+	ID      string
+	Scheme  string
+	State   stele.State
+	Version uint64
+	By      string
+	Changed time.Time
+	Action  string
+	Public  string // URL of the name here
+	Info    string // URL of the page about it
+
+	Namespaces []Option // for a new name
+	Namespace  Field
+	Own        Field  // the name that the user gives; empty: the next one of the minter
+	Sample     string // such as names of the minter look
+	MayMint    bool
+	MayWrite   bool
+	Reserve    bool
+
+	Targets             []Target
+	What, Who, When     Field
+	More                []Pair
+	Levels              []Option
+	Until, Statement    Field
+	Aliases             []string
+	Alias               Field
+	Readers             Field
+	Theirs              []string // what another user changed meanwhile
+	TheirVersion        uint64
+	History             []Version
+	QR                  string // URL
+	Citation            string
+	LanguageTags, Types []string
+}
+
+// Version is a line of a record's history.
+type Version struct {
+	Number     uint64
+	At         time.Time
+	By         string
+	What       []string
+	URL        string // the record as it was
+	MayRevert  bool
+	MayDisavow bool
+	Disavowed  string // why; may be empty
+}
+
+// History is all versions of a record.
+type History struct {
+	Frame
+	ID       string
+	URL      string
+	Current  uint64
+	Versions []Version
+	Next     string
+	MayWrite bool
+}
+
+// Withdraw is the form that withdraws a record, with its tombstone as readers will see it.
+type Withdraw struct {
+	Frame
+	ID, URL             string
+	Version             uint64
+	Reason, Replacement Field
+	Reasons             []string
+	Preview             *Tombstone
+}
+
+// Tombstone is what readers see of a withdrawn record.
+type Tombstone struct {
+	Reason, Replacement string
+	At                  time.Time
+}
+
+// Confirm asks whether a step is meant.
+type Confirm struct {
+	Frame
+	Text   string
+	Action string
+	Kept   []Kept
+	Button string
+	Back   string
+}
+
+// Namespaces is the list of namespaces.
+type Namespaces struct {
+	Frame
+	List   []Space
+	MayAdd bool
+}
+
+// Account is what a user has here: sessions, tokens.
+type Account struct {
+	Frame
+	Sessions []Session
+	Tokens   []Token
+	Link     string // a one-time link that was made just now
+}
+
+// Session is a visit.
+type Session struct {
+	ID, Agent, How string
+	Created, Seen  time.Time
+	This           bool
+}
+
+// Token is a program's credential.
+type Token struct {
+	ID, Label        string
+	Created, Expires time.Time
+	LastUse          time.Time
+	Ended            bool
+}
+
+// Failure is the page of an error.
+type Failure struct {
+	Frame
+	Status int
+	Text   string
+}
+
+// NextVersion returns the number that the record has after it is saved.
+func (e *Edit) NextVersion() uint64 { return e.Version + 1 }
+
+// Disavow is the form that disavows a version.
+type Disavow struct {
+	Frame
+	ID, URL         string
+	Version, Number uint64
+	Reason          Field
+}

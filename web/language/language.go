@@ -1,0 +1,276 @@
+// Package language says texts of pages, mail and problems in the reader's language.
+//
+// Each language has one file, such as pt-BR.toml: the texts of the pages by keys that name their
+// meaning, and the texts of problems by their codes ([stele.Message]). English texts of problems
+// are where the problems are found, so en.toml has none. Plural forms follow Unicode's CLDR.
+package language
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nicksnyder/go-i18n/v2/i18n"
+	"github.com/pelletier/go-toml/v2"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/stele-id/stele"
+)
+
+//go:embed *.toml
+var files embed.FS
+
+// Default is the language of readers who ask for none that there is.
+const Default = "en"
+
+// Catalog has all languages. It is used by many goroutines at once.
+type Catalog struct {
+	list    []*Language
+	matcher language.Matcher
+}
+
+// Language says texts in one language.
+type Language struct {
+	Tag  string // BCP 47: "pt-BR"
+	Name string // in the language itself
+
+	keys     map[string]bool
+	problems map[string]string // by code
+	texts    *i18n.Localizer
+	numbers  *message.Printer
+	months   []string
+}
+
+// file is a language's file.
+type file struct {
+	Name     string            `toml:"name"`
+	Months   []string          `toml:"months"`
+	Texts    map[string]any    `toml:"texts"`    // a text, or its plural forms
+	Problems map[string]string `toml:"problems"` // by code
+}
+
+// New reads the embedded files. It fails only if they are broken.
+func New() (*Catalog, error) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	c := new(Catalog)
+	for _, e := range entries {
+		l, err := read(strings.TrimSuffix(e.Name(), path.Ext(e.Name())))
+		if err != nil {
+			return nil, err
+		}
+		c.list = append(c.list, l)
+	}
+	slices.SortFunc(c.list, func(a, b *Language) int { // the default first, as the matcher wants it
+		if a.Tag == Default || b.Tag == Default {
+			return strings.Compare(isDefault(b), isDefault(a))
+		}
+		return strings.Compare(a.Tag, b.Tag)
+	})
+	tags := make([]language.Tag, len(c.list))
+	for i, l := range c.list {
+		tags[i] = language.Make(l.Tag)
+	}
+	c.matcher = language.NewMatcher(tags)
+	return c, nil
+}
+
+func isDefault(l *Language) string {
+	if l.Tag == Default {
+		return "1"
+	}
+	return ""
+}
+
+// read reads the file of a language.
+func read(tag string) (*Language, error) {
+	text, err := files.ReadFile(tag + ".toml")
+	if err != nil {
+		return nil, err
+	}
+	var f file
+	if err := toml.Unmarshal(text, &f); err != nil {
+		return nil, stele.Messagef("language.file-damaged", "the language file {file} is damaged: {cause}", tag+".toml", err)
+	}
+	parsed, err := language.Parse(tag)
+	if err != nil {
+		return nil, stele.Messagef("language.file-damaged", "the language file {file} is damaged: {cause}", tag+".toml", err)
+	}
+	bundle := i18n.NewBundle(parsed)
+	l := &Language{Tag: tag, Name: f.Name, keys: make(map[string]bool), problems: f.Problems, months: f.Months,
+		texts: i18n.NewLocalizer(bundle, tag), numbers: message.NewPrinter(parsed)}
+	for key, value := range f.Texts {
+		m, err := i18n.NewMessage(value)
+		if err != nil {
+			return nil, stele.Messagef("language.text-damaged", "the text {key} of the language file {file} is damaged: {cause}", key, tag+".toml", err)
+		}
+		m.ID, m.LeftDelim, m.RightDelim = key, "{", "}"
+		for _, form := range []*string{&m.Zero, &m.One, &m.Two, &m.Few, &m.Many, &m.Other} {
+			*form = placeholders.Replace(*form)
+		}
+		if err := bundle.AddMessages(parsed, m); err != nil {
+			return nil, stele.Messagef("language.text-damaged", "the text {key} of the language file {file} is damaged: {cause}", key, tag+".toml", err)
+		}
+		l.keys[key] = true
+	}
+	return l, nil
+}
+
+// placeholders makes the actions of a template from placeholders: {name} is {.name}.
+var placeholders = strings.NewReplacer("{", "{.")
+
+// Languages returns all languages, the default one first.
+func (c *Catalog) Languages() []*Language { return c.list }
+
+// Get returns the language with a tag; nil if there is none.
+func (c *Catalog) Get(tag string) *Language {
+	i := slices.IndexFunc(c.list, func(l *Language) bool { return l.Tag == tag })
+	if i < 0 {
+		return nil
+	}
+	return c.list[i]
+}
+
+// maxAccept is how many bytes of Accept-Language are read.
+const maxAccept = 500
+
+// Match returns the best language for a reader: the first of the chosen tags that there is, or
+// else what the browser prefers (Accept-Language), or else the site's language, or else the
+// default.
+func (c *Catalog) Match(chosen []string, accept, site string) *Language {
+	for _, tag := range chosen {
+		if l := c.Get(tag); l != nil {
+			return l
+		}
+	}
+	if accept != "" && len(accept) <= maxAccept {
+		if tags, _, err := language.ParseAcceptLanguage(accept); err == nil {
+			if _, i, confidence := c.matcher.Match(tags...); confidence > language.No {
+				return c.list[i]
+			}
+		}
+	}
+	if l := c.Get(site); l != nil {
+		return l
+	}
+	return c.list[0]
+}
+
+// Cookie is the name of the cookie that has a reader's choice.
+const Cookie = "stele-language"
+
+// Of returns the language for a request, as [Catalog.Match] chooses it. User is the language
+// that the user has set, "" if none.
+func (c *Catalog) Of(r *http.Request, user, site string) *Language {
+	chosen := []string{user}
+	if cookie, err := r.Cookie(Cookie); err == nil {
+		chosen = append(chosen, cookie.Value)
+	}
+	return c.Match(chosen, strings.Join(r.Header.Values("Accept-Language"), ","), site)
+}
+
+// Has reports whether there is a text under a key.
+func (l *Language) Has(key string) bool { return l.keys[key] }
+
+// Keys returns all keys of texts, in order.
+func (l *Language) Keys() []string {
+	list := make([]string, 0, len(l.keys))
+	for key := range l.keys {
+		list = append(list, key)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Text returns the text under a key. Names and values alternate in args; numbers are written as
+// the language does, and the one with the name count chooses the plural form. A key that is
+// missing is returned itself, so that a page can be read all the same.
+func (l *Language) Text(key string, args ...any) string {
+	config := &i18n.LocalizeConfig{MessageID: key}
+	if len(args) > 0 {
+		data := make(map[string]any, len(args)/2)
+		for i := 0; i+1 < len(args); i += 2 {
+			name, _ := args[i].(string)
+			if name == "count" {
+				config.PluralCount = args[i+1]
+				if n, ok := args[i+1].(uint64); ok { // which the library does not know
+					config.PluralCount = int64(min(n, math.MaxInt64))
+				}
+			}
+			data[name] = l.value(args[i+1])
+		}
+		config.TemplateData = data
+	}
+	text, err := l.texts.Localize(config)
+	if err != nil && text == "" {
+		return key
+	}
+	return text
+}
+
+// value returns a parameter as the language writes it.
+func (l *Language) value(v any) any {
+	switch v := v.(type) {
+	case int, int64, uint64, uint32, uint, int32:
+		return l.numbers.Sprintf("%d", v)
+	case time.Time:
+		return l.Day(v)
+	case error:
+		return l.Problem(v)
+	}
+	return v
+}
+
+// Number returns a number as the language writes it.
+func (l *Language) Number(n any) string { return l.numbers.Sprintf("%v", n) }
+
+// Day returns a day in UTC as the language writes it.
+func (l *Language) Day(t time.Time) string {
+	t = t.UTC()
+	return l.Text("date.day", "day", fmt.Sprint(t.Day()), "day2", t.Format("02"), "month", l.month(t.Month()), "month2", t.Format("01"), "year", t.Format("2006"))
+}
+
+// Moment returns a time in UTC, to the minute, as the language writes it.
+func (l *Language) Moment(t time.Time) string {
+	return l.Text("date.moment", "day", l.Day(t), "time", t.UTC().Format("15:04"))
+}
+
+func (l *Language) month(m time.Month) string {
+	if len(l.months) != 12 {
+		return m.String()
+	}
+	return l.months[m-1]
+}
+
+// Problem returns what is wrong in the reader's language: the text of the outermost message
+// whose code the language knows, and the English text otherwise.
+func (l *Language) Problem(err error) string {
+	if err == nil {
+		return ""
+	}
+	if m, ok := errors.AsType[*stele.Message](err); ok {
+		return l.message(m)
+	}
+	return err.Error()
+}
+
+// message returns a message in the language, with its cause.
+func (l *Language) message(m *stele.Message) string {
+	text, ok := l.problems[m.Code]
+	if m.Code == "" || !ok {
+		if m.Code != "" || m.Err == nil {
+			return m.Error()
+		}
+		return m.Translate("", l.Problem)
+	}
+	return m.Translate(text, l.Problem)
+}
