@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -334,5 +335,51 @@ func TestStores(t *testing.T) {
 	}
 	if s := x.Status(); s.Documents != count || s.Behind() != 0 || s.Bytes/count > 150 {
 		t.Errorf("got %+v", s)
+	}
+}
+
+// TestTogether uses an index from many goroutines: changes, searches, one that is made anew, and
+// one that is erased. In the end everything is found once.
+func TestTogether(t *testing.T) {
+	w := newWorld(t, blockSize-20)
+	w.open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running, work sync.WaitGroup
+	running.Go(func() { w.index.Run(ctx) })
+	work.Go(func() {
+		for i := range 60 {
+			r := newRecord(fmt.Sprintf("ark:1/n%d", i), "rio")
+			r.Version = 1
+			if err := w.store.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{r}}); err != nil {
+				t.Error(err)
+			}
+			w.index.Notify()
+		}
+	})
+	for range 3 {
+		work.Go(func() {
+			for range 30 {
+				if _, err := w.index.Find(t.Context(), &Query{Text: "rio", Limit: 10}, everything); err != nil && stele.KindOf(err) != stele.Unavailable {
+					t.Error(err)
+				}
+				_ = w.index.Status()
+			}
+		})
+	}
+	work.Go(func() {
+		for range 3 {
+			if err := errors.Join(w.index.Rebuild(t.Context(), nil), w.index.Erase(t.Context())); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	work.Wait()
+	if got := w.find(t, Query{Text: "rio", Limit: 7}, everything); len(got) != 60 {
+		t.Errorf("%d of 60 are found", len(got))
+	}
+	cancel()
+	running.Wait()
+	if err := w.index.Close(); err != nil {
+		t.Error(err)
 	}
 }
