@@ -3,31 +3,44 @@ package wording
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/stele-id/stele"
 )
 
-// Differences tells in words how a version of a record differs from the one before
+// Differences tells in English how a version of a record differs from the one before
 // it, which is nil for the first.
 func Differences(before, rec *stele.Record) []string {
-	if before == nil {
-		words := "registered"
-		if rec.State == stele.Reserved {
-			words = "reserved"
-		}
-		if rec.Redacted {
-			words += " (its content was removed)"
-		}
-		return []string{words}
+	changes := Changes(before, rec)
+	words := make([]string, len(changes))
+	for i, m := range changes {
+		words[i] = m.Error()
 	}
+	return words
+}
+
+// Changes tells how a version of a record differs from the one before it, which is nil for
+// the first, by messages that can be said in other languages.
+func Changes(before, rec *stele.Record) []*stele.Message {
 	var d difference
+	if before == nil {
+		switch {
+		case rec.State == stele.Reserved && rec.Redacted:
+			d.addf("change.reserved-redacted", "reserved (its content was removed)")
+		case rec.State == stele.Reserved:
+			d.addf("change.reserved", "reserved")
+		case rec.Redacted:
+			d.addf("change.registered-redacted", "registered (its content was removed)")
+		default:
+			d.addf("change.registered", "registered")
+		}
+		return d
+	}
 	d.state(before, rec)
 	for _, alias := range rec.Aliases {
 		if !before.Redacted && !slices.Contains(before.Aliases, alias) {
-			d.addf("alias %s added", alias)
+			d.addf("change.alias-added", "alias {alias} added", alias)
 		}
 	}
 	d.disavowed(before, rec)
@@ -36,11 +49,12 @@ func Differences(before, rec *stele.Record) []string {
 		d.metadata(before.Metadata, rec.Metadata)
 		d.rest(before, rec)
 	}
-	if len(d) == 0 {
-		if rec.Redacted {
-			return []string{"changed (its content was removed)"}
-		}
-		return []string{"changed"}
+	switch {
+	case len(d) > 0:
+	case rec.Redacted:
+		d.addf("change.something-redacted", "changed (its content was removed)")
+	default:
+		d.addf("change.something", "changed")
 	}
 	return d
 }
@@ -48,20 +62,20 @@ func Differences(before, rec *stele.Record) []string {
 // disavowed says that the version itself is disavowed, and which ones it disavows.
 func (d *difference) disavowed(before, rec *stele.Record) {
 	if by := rec.Withheld.Disavowal(rec.Version); by != nil {
-		d.addf("disavowed: %s", Shorten(by.Reason))
+		d.addf("change.disavowed", "disavowed: {reason}", Shorten(by.Reason))
 	}
 	for _, by := range rec.Withheld.Disavowed {
 		if by.At.After(before.Modified) && !by.At.After(rec.Modified) {
-			d.addf("versions %d to %d disavowed", by.First, by.Last)
+			d.addf("change.versions-disavowed", "versions {first} to {last} disavowed", by.First, by.Last)
 		}
 	}
 }
 
-// difference is a list of changes in words.
-type difference []string
+// difference is a list of changes.
+type difference []*stele.Message
 
-func (d *difference) addf(format string, args ...any) {
-	*d = append(*d, fmt.Sprintf(format, args...))
+func (d *difference) addf(code, text string, args ...any) {
+	*d = append(*d, stele.Messagef(code, text, args...))
 }
 
 func (d *difference) state(before, rec *stele.Record) {
@@ -70,23 +84,23 @@ func (d *difference) state(before, rec *stele.Record) {
 	switch {
 	// A version from before a redaction comes without its reason.
 	case rec.Redacted && t != nil && t.Reason != "" && (old == nil || old.Reason == ""):
-		d.addf("redacted: %s", Shorten(t.Reason))
+		d.addf("change.redacted", "redacted: {reason}", Shorten(t.Reason))
 	case rec.State == before.State && t != nil && old != nil:
 		if t.Reason != old.Reason {
-			d.addf("reason changed: %s", Shorten(t.Reason))
+			d.addf("change.reason-changed", "reason changed: {reason}", Shorten(t.Reason))
 		}
 		d.replacement(old.Replacement, t.Replacement)
 		return
 	case rec.State == before.State:
 		return
 	case rec.State == stele.Withdrawn && t != nil && t.Reason != "":
-		d.addf("withdrawn: %s", Shorten(t.Reason))
+		d.addf("change.withdrawn", "withdrawn: {reason}", Shorten(t.Reason))
 	case before.State == stele.Withdrawn:
-		d.addf("reinstated")
+		d.addf("change.reinstated", "reinstated")
 	case before.State == stele.Reserved && rec.State == stele.Active:
-		d.addf("activated")
+		d.addf("change.activated", "activated")
 	default:
-		d.addf("%s", rec.State)
+		d.addf("change.state", "{state}", rec.State)
 	}
 	if t != nil {
 		d.replacement(stele.ID{}, t.Replacement)
@@ -97,9 +111,9 @@ func (d *difference) replacement(before, now stele.ID) {
 	switch {
 	case before == now:
 	case now.IsValid():
-		d.addf("replaced by %s", now)
+		d.addf("change.replaced", "replaced by {name}", now)
 	default:
-		d.addf("no longer replaced by %s", before)
+		d.addf("change.not-replaced", "no longer replaced by {name}", before)
 	}
 }
 
@@ -114,7 +128,7 @@ func (d *difference) targets(before, now []stele.Target) {
 			continue
 		}
 		if came[at] != old {
-			d.addf("target %s changed (%s)", old.URL, cmp.Or(Target(&came[at]), "as usual"))
+			d.addf("change.target-changed", "target {url} changed ({properties})", old.URL, cmp.Or(Target(&came[at]), "as usual"))
 		}
 		came = slices.Delete(came, at, at+1)
 	}
@@ -123,28 +137,28 @@ func (d *difference) targets(before, now []stele.Target) {
 			return t.Service == old.Service && t.Type == old.Type && t.Language == old.Language
 		})
 		if at < 0 {
-			d.addf("target %s removed", old.URL)
+			d.addf("change.target-removed", "target {url} removed", old.URL)
 			continue
 		}
-		d.addf("target %s moved to %s", old.URL, came[at].URL)
+		d.addf("change.target-moved", "target {url} moved to {new-url}", old.URL, came[at].URL)
 		came = slices.Delete(came, at, at+1)
 	}
 	for _, t := range came {
-		d.addf("target %s added", t.URL)
+		d.addf("change.target-added", "target {url} added", t.URL)
 	}
 }
 
 func (d *difference) metadata(before, now stele.Metadata) {
 	for _, key := range FieldOrder(now) {
 		if old, ok := before[key]; !ok {
-			d.addf("%s set", key)
+			d.addf("change.field-set", "{field} set", key)
 		} else if old != now[key] {
-			d.addf("%s changed", key)
+			d.addf("change.field-changed", "{field} changed", key)
 		}
 	}
 	for _, key := range FieldOrder(before) {
 		if _, ok := now[key]; !ok {
-			d.addf("%s removed", key)
+			d.addf("change.field-removed", "{field} removed", key)
 		}
 	}
 }
@@ -152,20 +166,20 @@ func (d *difference) metadata(before, now stele.Metadata) {
 // rest names the other fields that changed.
 func (d *difference) rest(before, rec *stele.Record) {
 	if before.Persistence != rec.Persistence {
-		d.addf("persistence %s", cmp.Or(Promise(rec.Persistence), "changed"))
+		d.addf("change.persistence", "persistence {promise}", cmp.Or(Promise(rec.Persistence), "changed"))
 	}
 	if !sameValues(before.Values, rec.Values) {
-		d.addf("handle values changed")
+		d.addf("change.handle-values", "handle values changed")
 	}
 	d.signatures(before.Signatures, rec.Signatures)
 	if before.Spelling != rec.Spelling {
-		d.addf("spelling changed")
+		d.addf("change.spelling", "spelling changed")
 	}
 	if !slices.Equal(before.Readers, rec.Readers) {
 		if rec.IsPublic() {
-			d.addf("opened to everybody")
+			d.addf("change.opened", "opened to the public")
 		} else {
-			d.addf("readers changed")
+			d.addf("change.readers", "readers changed")
 		}
 	}
 }
@@ -173,12 +187,12 @@ func (d *difference) rest(before, rec *stele.Record) {
 func (d *difference) signatures(before, now []stele.Signature) {
 	for _, s := range now {
 		if !slices.Contains(before, s) {
-			d.addf("signed by %s on %s", s.Key, s.Date.UTC().Format(time.DateOnly))
+			d.addf("change.signed", "signed by {key} on {date}", s.Key, s.Date.UTC().Format(time.DateOnly))
 		}
 	}
 	for _, s := range before {
 		if !slices.Contains(now, s) {
-			d.addf("signature of %s by %s removed", s.Date.UTC().Format(time.DateOnly), s.Key)
+			d.addf("change.signature-removed", "signature of {date} by {key} removed", s.Date.UTC().Format(time.DateOnly), s.Key)
 		}
 	}
 }

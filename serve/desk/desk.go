@@ -212,7 +212,11 @@ func (c *call) identify() error {
 	}
 	c.session, c.who = s, who
 	c.ctx = auth.With(c.ctx, who)
-	return c.h.o.Registrar.NoteSession(c.ctx, s)
+	if err := c.h.o.Registrar.NoteSession(c.ctx, s); err != nil && c.r.Context().Err() == nil {
+		// Pages can be read while the store can't be written; the session may end early.
+		c.h.o.Log.WarnContext(c.ctx, "the use of a session can't be noted", "error", err.Error())
+	}
+	return nil
 }
 
 // turnAway leads a visitor who is not signed in to the page for that. A form that was sent is
@@ -311,8 +315,8 @@ func (c *call) fail(err error) {
 	v := &deskpage.Failure{}
 	switch {
 	case !ok || status == http.StatusServiceUnavailable:
-		if c.r.Context().Err() == nil {
-			c.h.o.Log.ErrorContext(c.ctx, "a page of the desk failed", "path", c.r.URL.Path, "error", err.Error())
+		if c.r.Context().Err() == nil { // the path may have the secret of a link, so the log has the pattern
+			c.h.o.Log.ErrorContext(c.ctx, "a page of the desk failed", "page", c.r.Pattern, "error", err.Error())
 		}
 		if !ok {
 			status = http.StatusInternalServerError

@@ -483,6 +483,9 @@ func TestPortuguese(t *testing.T) {
 			t.Errorf("%s is not in English", at)
 		}
 	}
+	b.lang = "pt-BR"
+	b.get("/.desk/history?id="+id).has(200, "registrado")
+	b.post("/.desk/new", url.Values{"do": {"save"}, "namespace": {"ark:12345/x5"}, "target.0.url": {"nonsense"}}).has(422, "Há um problema", "não começa com um protocolo permitido")
 	out := s.browser()
 	out.lang = "pt-BR"
 	out.get("/.desk/sign-in").has(200, "Entrar", "demonstração")

@@ -125,7 +125,15 @@ func (c *call) lastChange(rec *stele.Record) ([]string, error) {
 			return nil, err
 		}
 	}
-	return wording.Differences(before, rec), nil
+	return c.changes(before, rec), nil
+}
+
+// changes says how a version of a record differs from the one before it.
+func (c *call) changes(before, rec *stele.Record) (words []string) {
+	for _, m := range wording.Changes(before, rec) {
+		words = append(words, c.language.Problem(m))
+	}
+	return words
 }
 
 // row returns a record as a list shows it.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/internal/wording"
 	"github.com/stele-id/stele/registrar/minting"
 	"github.com/stele-id/stele/web/deskpage"
 )
@@ -246,7 +245,7 @@ func (c *call) overtaken(id stele.ID, f *form) error {
 	if err != nil && !errors.Is(err, stele.NotFound) {
 		return err
 	}
-	return c.recordPage(http.StatusConflict, rec, f, wording.Differences(seen, rec))
+	return c.recordPage(http.StatusConflict, rec, f, c.changes(seen, rec))
 }
 
 // versions returns versions of a record before one, 0 for the newest first, and the number
@@ -254,7 +253,7 @@ func (c *call) overtaken(id stele.ID, f *form) error {
 func (c *call) versions(id stele.ID, before uint64, most int) (list []deskpage.Version, next uint64, err error) {
 	var later *stele.Record
 	add := func(rec, earlier *stele.Record) {
-		v := deskpage.Version{Number: rec.Version, At: rec.Modified, By: rec.By, What: wording.Differences(earlier, rec), URL: "/.info/" + escaped(id) + "?version=" + strconv.FormatUint(rec.Version, 10)}
+		v := deskpage.Version{Number: rec.Version, At: rec.Modified, By: rec.By, What: c.changes(earlier, rec), URL: "/.info/" + escaped(id) + "?version=" + strconv.FormatUint(rec.Version, 10)}
 		if by := rec.Withheld.Disavowal(rec.Version); by != nil {
 			v.Disavowed = cmpOr(by.Reason, "-")
 		}
