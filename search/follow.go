@@ -15,8 +15,10 @@ import (
 )
 
 const (
-	readAtOnce = 16_384 // records that are read before their words are added
-	readers    = 8      // goroutines that read them
+	readAtOnce = 16_384 // records that are read before their words are added, at most
+	readFirst  = 64     // of a job, before it is known how large records are
+	readBytes  = 16 << 20
+	readers    = 8 // goroutines that read them
 
 	// tablesFrom is from how many documents on sorted tables are written, past the memtable.
 	tablesFrom = 10_000
@@ -334,7 +336,10 @@ func (x *Index) plan(ctx context.Context, last uint64, add func(*job) bool) erro
 // by now is left out: the change that made that one comes later.
 func (x *Index) build(ctx context.Context, j *job) {
 	var now *builder
-	for changes := range slices.Chunk(j.changes, readAtOnce) {
+	all, size := lastOfEach(j.changes), readFirst
+	for len(all) > 0 {
+		changes := all[:min(size, len(all))]
+		all = all[len(changes):]
 		records, err := x.read(ctx, changes)
 		if err != nil {
 			j.err = err
@@ -343,7 +348,9 @@ func (x *Index) build(ctx context.Context, j *job) {
 		if now == nil {
 			now = newBuilder(uint32(changes[0].Seq>>blockBits), j.spaces, len(j.changes))
 		}
+		bytes := 1
 		for i, r := range records {
+			bytes += r.StoredSize()
 			if r.ID != changes[i].ID || r.Version < changes[i].Version {
 				j.err = errEarlier
 				return
@@ -356,8 +363,24 @@ func (x *Index) build(ctx context.Context, j *job) {
 			j.parts = append(j.parts, part{now, changes[len(changes)-1]})
 			now = nil
 		}
+		// A record may have a megabyte, so the next ones are as many as fit into readBytes if they
+		// are as large as these, and not many more at once.
+		size = max(1, min(size*4, readBytes/(bytes/len(changes)+1), readAtOnce))
 	}
 	j.parts = append(j.parts, part{now, j.end})
+}
+
+// lastOfEach returns the changes without those after which the same record changes again: they
+// are left out in any case, and their records would be read for nothing.
+func lastOfEach(changes []stele.Change) []stele.Change {
+	last := make(map[stele.ID]uint64, len(changes))
+	for _, c := range changes {
+		last[c.ID] = c.Seq
+	}
+	if len(last) == len(changes) {
+		return changes
+	}
+	return slices.DeleteFunc(slices.Clone(changes), func(c stele.Change) bool { return last[c.ID] != c.Seq })
 }
 
 // read returns the records of some changes as they are now. It reads them in the order of

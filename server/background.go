@@ -89,7 +89,11 @@ func (s *server) openSearch(ctx context.Context, r *registry.Registry) {
 	if r.Search != nil {
 		return
 	}
-	if err := r.OpenSearch(ctx, s.SearchFolder(), s.log); err != nil {
+	folder := s.SearchFolder()
+	if s.o.Demo != "" {
+		folder = "" // a demonstration leaves nothing, and its registry is not where the settings say
+	}
+	if err := r.OpenSearch(ctx, folder, s.log); err != nil {
 		s.log.Error("records can't be searched by words; see search-index in 'stele config list'", "error", err.Error())
 	}
 }

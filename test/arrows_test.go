@@ -340,7 +340,7 @@ func TestWrong(t *testing.T) {
 		{".", "mint", false, ". must not import mint"},
 		{".", "os", false, "opens nothing"},
 		{".", "os", true, ""},
-		{".", "golang.org/x/text/unicode/norm", false, "lives in search, web/language only"},
+		{".", "golang.org/x/text/unicode/norm", false, "lives in search web/language only"},
 		{".", "pgregory.net/rapid", false, "for tests and bench only"},
 		{".", "pgregory.net/rapid", true, ""},
 		{"mint", ".", false, ""},
