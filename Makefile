@@ -70,10 +70,8 @@ demo: build ## serves a small registry of examples, and shows what to try
 	@if [ -t 0 ] && [ -t 1 ]; then exec bin/stele serve --demo; else exec bin/stele serve --demo --once; fi
 
 # The packages whose tests take longest are named first: go test starts packages in the order
-# in which it gets them, so that none of these runs alone at the end. One package more than
-# there are processors runs at a time, since ./test waits for other programs much of the time.
-LONGEST   := ./test ./cmd/stele ./store/pebble ./store/postgres
-PROCESSORS = $(shell nproc 2>/dev/null || echo 2)
+# in which it gets them, so that none of these runs alone at the end.
+LONGEST := ./test ./cmd/stele ./store/pebble ./store/postgres
 
 # The empty Debian is made while lint runs: it waits for packages to be fetched.
 # The totals come last, whatever happens. A skipped test is a defect: the tally
@@ -83,7 +81,7 @@ test: needs ## checks everything: lint, and all tests with the race detector
 	@mkdir -p bin && rm -f bin/test.json
 	@status=0; \
 	CGO_ENABLED=1 $(TOOL) gotestsum --format pkgname --jsonfile bin/test.json -- \
-		-race -shuffle=on -vet=off -timeout 30m -p $$(($(PROCESSORS) + 1)) $(LONGEST) ./... || status=$$?; \
+		-race -shuffle=on -vet=off -timeout 30m $(LONGEST) ./... || status=$$?; \
 	go build -buildvcs=false -o bin/tally ./test/tally; \
 	bin/tally bin/test.json || status=1; \
 	exit $$status
