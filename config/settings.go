@@ -56,7 +56,7 @@ var settings = []Setting{
 	{Name: "acme-storage", kind: offFolderKind, Example: "/var/lib/stele/acme",
 		What: "folder of the CA account, the certificates and their keys; empty: the folder of the registry with -acme appended to its name"},
 	{Name: "search-index", kind: offFolderKind, Example: "/var/cache/stele/search",
-		What: "folder of the index with which records are found by words; it is made anew if it is missing or damaged, and needs no backup; several servers never share one; empty: that of the registry with -search appended to its name, or for a registry in a database a temporary one"},
+		What: "folder of the index with which records are found by words; it is made anew if it is missing or damaged, and needs no backup; several servers never share one; empty: that of the registry with -search appended to its name; the records of a registry in a database can be searched only if it is given"},
 	{Name: "redirect-https", kind: boolKind, Usual: "false", Example: "true",
 		What: "redirect clients from http to https; over http the server answers only health checks and requests of the CA"},
 	{Name: "hsts", kind: durationKind, Usual: "0s", Example: "4320h",

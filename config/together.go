@@ -102,7 +102,8 @@ func (c *Config) checkTLS() {
 	}
 }
 
-// SearchFolder returns the folder of the search index; "" for a temporary one.
+// SearchFolder returns the folder of the search index; "" if there is none, for a registry in a
+// database.
 func (c *Values) SearchFolder() string {
 	if c.SearchIndex != "" || c.Store != "" {
 		return c.SearchIndex

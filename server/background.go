@@ -90,8 +90,12 @@ func (s *server) openSearch(ctx context.Context, r *registry.Registry) {
 		return
 	}
 	folder := s.SearchFolder()
-	if s.o.Demo != "" {
+	switch {
+	case s.o.Demo != "":
 		folder = "" // a demonstration leaves nothing, and its registry is not where the settings say
+	case folder == "":
+		s.log.Info("records can't be searched by words; name a folder in search-index for that")
+		return
 	}
 	if err := r.OpenSearch(ctx, folder, s.log); err != nil {
 		s.log.Error("records can't be searched by words; see search-index in 'stele config list'", "error", err.Error())
