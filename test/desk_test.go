@@ -1,7 +1,6 @@
 package test
 
 import (
-	"context"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
@@ -20,31 +19,10 @@ var axe string
 // judges every page: layout at 320 and 1280 points, light and dark, accessibility by axe-core
 // (WCAG 2.2 AA), in both languages. With STELE_PICTURES it keeps pictures of the pages there.
 func TestDesk(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(stele(t), filepath.Join(dir, "bin/stele")); err != nil {
-		t.Fatal(err)
-	}
-	life, end := context.WithCancel(t.Context())
-	d := &sandbox{sh: shell{dir: dir, env: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}}, life: life}
-	var err error
-	if d.demo, err = d.startDemo(life); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		end()
-		if err := d.endDemo(); err != nil {
-			t.Error(err)
-		}
-	}()
+	served := visitDemo(t)
 	for _, scripts := range []bool{true, false} {
 		t.Run(fmt.Sprint("scripts=", scripts), func(t *testing.T) {
-			c := &curator{browser: startBrowser(t), t: t, site: "http://" + d.demo.http, mute: !scripts}
-			c.do("Emulation.setScriptExecutionDisabled", map[string]any{"value": !scripts}, nil)
-			c.width(1280, "light")
-			c.work(scripts)
+			newCurator(t, "http://"+served.http, scripts).work(scripts)
 		})
 	}
 }
@@ -55,6 +33,15 @@ type curator struct {
 	t    *testing.T
 	site string
 	mute bool // scripts do not run, nor does axe-core
+}
+
+// newCurator starts a browser at a site, in which scripts of pages run or do not.
+func newCurator(t *testing.T, site string, scripts bool) *curator {
+	t.Helper()
+	c := &curator{browser: startBrowser(t), t: t, site: site, mute: !scripts}
+	c.do("Emulation.setScriptExecutionDisabled", map[string]any{"value": !scripts}, nil)
+	c.width(1280, "light")
+	return c
 }
 
 // text returns what an expression of JavaScript is.

@@ -1,10 +1,7 @@
 package test
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -38,28 +35,10 @@ const badLayout = `(() => {
 // TestPages looks at the pages in a real browser: on a large screen and on a telephone,
 // in light and dark colours, and with the keyboard alone.
 func TestPages(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(stele(t), filepath.Join(dir, "bin/stele")); err != nil {
-		t.Fatal(err)
-	}
-	life, end := context.WithCancel(t.Context())
-	d := &sandbox{sh: shell{dir: dir, env: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}}, life: life}
-	var err error
-	if d.demo, err = d.startDemo(life); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		end()
-		if err := d.endDemo(); err != nil {
-			t.Error(err)
-		}
-	}()
+	served := visitDemo(t)
 	b := startBrowser(t)
-	t.Run("layout", func(t *testing.T) { b.t = t; checkLayout(t, b, "http://"+d.demo.http) })
-	t.Run("keyboard", func(t *testing.T) { b.t = t; checkKeyboard(t, b, d.demo) })
+	t.Run("layout", func(t *testing.T) { b.t = t; checkLayout(t, b, "http://"+served.http) })
+	t.Run("keyboard", func(t *testing.T) { b.t = t; checkKeyboard(t, b, served) })
 }
 
 func checkLayout(t *testing.T, b *browser, site string) {

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -69,6 +72,33 @@ func (d *sandbox) startDemo(ctx context.Context) (*demo, error) {
 	}
 	d.sh.env = append(d.sh.env, "STELE_TOKEN="+served.token)
 	return served, served.findSite(ctx)
+}
+
+// visitDemo runs a demonstration until the test ends.
+func visitDemo(t *testing.T) *demo {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(stele(t), filepath.Join(dir, "bin/stele")); err != nil {
+		t.Fatal(err)
+	}
+	life, end := context.WithCancel(context.WithoutCancel(t.Context()))
+	d := &sandbox{sh: shell{dir: dir, env: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}}, life: life}
+	served, err := d.startDemo(life)
+	if err != nil {
+		end()
+		t.Fatal(err)
+	}
+	d.demo = served
+	t.Cleanup(func() {
+		end()
+		if err := d.endDemo(); err != nil {
+			t.Error(err)
+		}
+	})
+	return served
 }
 
 // endDemo waits for the end of the demo, if it runs, which must exit with success. The end

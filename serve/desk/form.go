@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -251,7 +252,7 @@ func (f *form) field(at string) string {
 				continue
 			}
 			if row == 0 {
-				return fmt.Sprintf("target-%d-%s", i, strings.TrimPrefix(cmpOr(m[3], "url"), "partial"))
+				return fmt.Sprintf("target-%d-%s", i, strings.TrimPrefix(cmp.Or(m[3], "url"), "partial"))
 			}
 			row--
 		}
@@ -273,13 +274,6 @@ func (f *form) field(at string) string {
 		return "own"
 	}
 	return ""
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // problems returns all that is wrong, for the list on top of the form.
@@ -324,7 +318,7 @@ func (f *form) fill(c *call, v *deskpage.Edit) {
 			Key: f.input(fmt.Sprintf("more-%d-key", i), fmt.Sprintf("more.%d.key", i), p.key), Value: f.input(fmt.Sprintf("more-%d-value", i), fmt.Sprintf("more.%d.value", i), p.value)})
 	}
 	for _, level := range []stele.Level{stele.Unstated, stele.Permanent, stele.Unchanging, stele.Stable, stele.Dynamic, stele.NotGuaranteed} {
-		v.Levels = append(v.Levels, deskpage.Option{Value: string(level), Text: c.language.Text("level." + cmpOr(string(level), "unstated")), Chosen: f.level == string(level)})
+		v.Levels = append(v.Levels, deskpage.Option{Value: string(level), Text: c.language.Text("level." + cmp.Or(string(level), "unstated")), Chosen: f.level == string(level)})
 	}
 	v.Until, v.Statement = f.input("until", "until", f.until), f.input("statement", "statement", f.statement)
 	v.Alias, v.Readers = f.input("alias", "alias", f.alias), f.input("readers", "readers", f.readers)

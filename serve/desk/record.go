@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -171,7 +172,7 @@ func (c *call) recordPage(status int, rec *stele.Record, f *form, theirs []strin
 	}
 	text := spelled(rec)
 	v := &deskpage.Edit{
-		Frame: c.frame(cmpOr(rec.Metadata["what"], text), "names"), ID: rec.ID.String(), Scheme: rec.ID.Scheme(), State: rec.State, By: rec.By, Changed: rec.Modified,
+		Frame: c.frame(cmp.Or(rec.Metadata["what"], text), "names"), ID: rec.ID.String(), Scheme: rec.ID.Scheme(), State: rec.State, By: rec.By, Changed: rec.Modified,
 		Action: Root + "record", Public: "/" + escaped(rec.ID), Info: "/.info/" + escaped(rec.ID), QR: Root + "qr.svg?id=" + url.QueryEscape(rec.ID.String()),
 		MayWrite: role == stele.RoleEditor || role == stele.RoleOwner, Theirs: theirs, TheirVersion: rec.Version,
 	}
@@ -255,7 +256,7 @@ func (c *call) versions(id stele.ID, before uint64, most int) (list []deskpage.V
 	add := func(rec, earlier *stele.Record) {
 		v := deskpage.Version{Number: rec.Version, At: rec.Modified, By: rec.By, What: c.changes(earlier, rec), URL: "/.info/" + escaped(id) + "?version=" + strconv.FormatUint(rec.Version, 10)}
 		if by := rec.Withheld.Disavowal(rec.Version); by != nil {
-			v.Disavowed = cmpOr(by.Reason, "-")
+			v.Disavowed = cmp.Or(by.Reason, "-")
 		}
 		list = append(list, v)
 	}

@@ -71,8 +71,11 @@ func New() (*Catalog, error) {
 		c.list = append(c.list, l)
 	}
 	slices.SortFunc(c.list, func(a, b *Language) int { // the default first, as the matcher wants it
-		if a.Tag == Default || b.Tag == Default {
-			return strings.Compare(isDefault(b), isDefault(a))
+		switch Default {
+		case a.Tag:
+			return -1
+		case b.Tag:
+			return 1
 		}
 		return strings.Compare(a.Tag, b.Tag)
 	})
@@ -82,13 +85,6 @@ func New() (*Catalog, error) {
 	}
 	c.matcher = language.NewMatcher(tags)
 	return c, nil
-}
-
-func isDefault(l *Language) string {
-	if l.Tag == Default {
-		return "1"
-	}
-	return ""
 }
 
 // read reads the file of a language.
