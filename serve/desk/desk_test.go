@@ -30,6 +30,7 @@ import (
 type site struct {
 	t     *testing.T
 	r     *registrar.Registrar
+	names *stele.Schemes
 	url   string
 	admin context.Context
 	now   time.Time
@@ -41,6 +42,7 @@ func newSite(t *testing.T, change ...func(*Options)) *site {
 	clock := func() time.Time { return s.now }
 	store := mem.New(clock)
 	schemes := must(all.New(all.Config{Now: clock}))(t)
+	s.names = schemes
 	directory := auth.NewDirectory(store, clock)
 	s.r = registrar.New(store, schemes, registrar.Options{Now: clock, OnAccess: directory.Forget})
 	index := must(search.Open(t.Context(), search.Options{Source: store}))(t)

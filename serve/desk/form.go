@@ -19,6 +19,7 @@ import (
 // a record of them, and problems says what is wrong with which.
 type form struct {
 	namespace, own string
+	once           string // key of the request that makes the name, so that a form sent twice makes one
 	reserve        bool
 	version        uint64
 	targets        []targetForm
@@ -42,25 +43,25 @@ type targetForm struct {
 
 type pairForm struct{ key, value string }
 
-// Limits on what a form has, which the registrar's are below.
-const (
-	maxTargets = 100
-	maxPairs   = 200
-)
+// isEmpty reports whether the row has nothing that makes a target. Order, preference and
+// service alone do not: pages fill them in.
+func (t targetForm) isEmpty() bool {
+	return t == targetForm{service: t.service, order: t.order, preference: t.preference}
+}
 
 // defaultTarget is an empty target.
 var defaultTarget = targetForm{service: string(stele.N2L)}
 
-// readForm reads the fields that a browser sent.
+// parseForm reads the fields that a browser sent.
 func parseForm(values url.Values) *form {
 	f := &form{
-		namespace: values.Get("namespace"), own: strings.TrimSpace(values.Get("own")), reserve: values.Get("reserve") == "yes",
-		what: values.Get("what"), who: values.Get("who"), when: strings.TrimSpace(values.Get("when")),
+		namespace: values.Get("namespace"), own: strings.TrimSpace(values.Get("own")), once: values.Get("once"), reserve: values.Get("reserve") == "yes",
+		what: unixLines(values.Get("what")), who: unixLines(values.Get("who")), when: unixLines(values.Get("when")),
 		level: values.Get("level"), until: values.Get("until"), statement: unixLines(values.Get("statement")),
 		alias: values.Get("alias"), readers: values.Get("readers"), wrong: make(map[string]string),
 	}
 	f.version, _ = strconv.ParseUint(values.Get("version"), 10, 64) // 0 if it is damaged, which no record has
-	for i := range maxTargets {
+	for i := range stele.MaxTargets {
 		at := fmt.Sprintf("target.%d.", i)
 		if !values.Has(at + "url") {
 			break
@@ -75,12 +76,12 @@ func parseForm(values url.Values) *form {
 		}
 		f.targets = append(f.targets, t)
 	}
-	for i := range maxPairs {
+	for i := range stele.MaxFields {
 		at := fmt.Sprintf("more.%d.", i)
 		if !values.Has(at + "key") {
 			break
 		}
-		f.more = append(f.more, pairForm{strings.TrimSpace(values.Get(at + "key")), values.Get(at + "value")})
+		f.more = append(f.more, pairForm{strings.TrimSpace(values.Get(at + "key")), unixLines(values.Get(at + "value"))})
 	}
 	return f
 }
@@ -95,15 +96,18 @@ func formOf(rec *stele.Record) *form {
 		readers: strings.Join(rec.Readers, "\n"), wrong: make(map[string]string)}
 	for _, t := range rec.Targets {
 		f.targets = append(f.targets, targetForm{url: t.URL, mediaType: t.Type, language: t.Language, service: string(t.Service),
-			order: number(uint64(t.Order)), preference: number(uint64(t.Preference)), ttl: number(uint64(t.TTL)), status: number(uint64(t.Status)), partial: t.Partial})
+			order: strconv.Itoa(int(t.Order)), preference: strconv.Itoa(int(t.Preference)), ttl: number(uint64(t.TTL)), status: number(uint64(t.Status)), partial: t.Partial})
 	}
 	for _, key := range slices.Sorted(maps.Keys(rec.Metadata)) {
-		if key != "what" && key != "who" && key != "when" {
+		if !isKernel(key) {
 			f.more = append(f.more, pairForm{key, rec.Metadata[key]})
 		}
 	}
 	return f
 }
+
+// isUsual reports whether a field says the usual number, or nothing.
+func isUsual(text string, n int) bool { return text == "" || text == strconv.Itoa(n) }
 
 // number returns a number, "" for 0, which means the default.
 func number(n uint64) string {
@@ -117,11 +121,11 @@ func number(n uint64) string {
 func (f *form) edit(do string) bool {
 	switch {
 	case do == "add-target":
-		if len(f.targets) < maxTargets {
+		if len(f.targets) < stele.MaxTargets {
 			f.targets = append(f.targets, defaultTarget)
 		}
 	case do == "add-field":
-		if len(f.more) < maxPairs {
+		if len(f.more) < stele.MaxFields {
 			f.more = append(f.more, pairForm{})
 		}
 	case strings.HasPrefix(do, "remove-target."):
@@ -139,22 +143,17 @@ func (f *form) edit(do string) bool {
 func (f *form) apply(c *call, rec *stele.Record) error {
 	rec.Targets = nil
 	for i, t := range f.targets {
-		if t == (targetForm{service: t.service}) {
+		if t.isEmpty() {
 			continue // an empty row
 		}
 		at := fmt.Sprintf("target-%d-", i)
 		rec.Targets = append(rec.Targets, stele.Target{
 			URL: t.url, Type: t.mediaType, Language: t.language, Service: stele.Service(t.service), Partial: t.partial,
-			Order: uint16(f.count(c, at+"order", t.order, 16)), Preference: uint16(f.count(c, at+"preference", t.preference, 16)),
-			TTL: uint32(f.count(c, at+"ttl", t.ttl, 32)), Status: int(f.count(c, at+"status", t.status, 16)),
+			Order: uint16(f.count(c, at+"order", t.order, stele.DefaultOrder, 16)), Preference: uint16(f.count(c, at+"preference", t.preference, stele.DefaultPreference, 16)),
+			TTL: uint32(f.count(c, at+"ttl", t.ttl, 0, 32)), Status: int(f.count(c, at+"status", t.status, 0, 16)),
 		})
 	}
-	rec.Metadata = make(stele.Metadata)
-	for _, p := range append([]pairForm{{"what", f.what}, {"who", f.who}, {"when", f.when}}, f.more...) {
-		if p.value != "" {
-			rec.Metadata[p.key] = p.value
-		}
-	}
+	f.describe(c, rec)
 	rec.Persistence = stele.Persistence{Level: stele.Level(f.level), Until: f.until, Statement: f.statement}
 	for line := range strings.Lines(f.alias) {
 		if line = strings.TrimSpace(line); line == "" {
@@ -189,12 +188,33 @@ func (f *form) apply(c *call, rec *stele.Record) error {
 	return nil
 }
 
+// describe writes the metadata of the form into a record.
+func (f *form) describe(c *call, rec *stele.Record) {
+	before := rec.Metadata
+	rec.Metadata = make(stele.Metadata)
+	for i, p := range append([]pairForm{{stele.What, f.what}, {stele.Who, f.who}, {stele.When, f.when}}, f.more...) {
+		if _, twice := rec.Metadata[p.key]; twice || i >= kernelFields && isKernel(p.key) {
+			f.note(fmt.Sprintf("more-%d-key", i-kernelFields), c.language.Problem(stele.Messagef("desk.field-repeated", `"{key}" has a value above already; write both into one field, or name this one otherwise`, p.key)))
+			continue
+		}
+		// A field without a value is taken away, unless it had none before.
+		if old, had := before[p.key]; p.value != "" || had && old == "" {
+			rec.Metadata[p.key] = p.value
+		}
+	}
+}
+
+// kernelFields is how many fields of the metadata have an input of their own.
+const kernelFields = 3
+
+func isKernel(key string) bool { return key == stele.What || key == stele.Who || key == stele.When }
+
 var errWrongForm = stele.Messagef("desk.form-wrong", "some fields are wrong")
 
-// count reads a number, 0 if the field is empty.
-func (f *form) count(c *call, field, text string, bits int) uint64 {
+// count reads a number; an empty field has the one that is usual.
+func (f *form) count(c *call, field, text string, usual uint64, bits int) uint64 {
 	if text == "" {
-		return 0
+		return usual
 	}
 	n, err := strconv.ParseUint(text, 10, bits)
 	if err != nil {
@@ -248,7 +268,7 @@ func (f *form) field(at string) string {
 	case "targets":
 		row, _ := strconv.Atoi(m[2])
 		for i, t := range f.targets { // empty rows are not in the record
-			if t == (targetForm{service: t.service}) {
+			if t.isEmpty() {
 				continue
 			}
 			if row == 0 {
@@ -258,7 +278,7 @@ func (f *form) field(at string) string {
 		}
 		return ""
 	case "metadata":
-		if m[3] == "what" || m[3] == "who" || m[3] == "when" {
+		if isKernel(m[3]) {
 			return m[3]
 		}
 		if i := slices.IndexFunc(f.more, func(p pairForm) bool { return p.key == m[3] }); i >= 0 {
@@ -295,7 +315,7 @@ func (f *form) input(id, name, value string) deskpage.Field {
 // fill writes the form into the view of the page.
 func (f *form) fill(c *call, v *deskpage.Edit) {
 	v.Problems = f.problems()
-	v.Version, v.Reserve = f.version, f.reserve
+	v.Version, v.Reserve, v.Once = f.version, f.reserve, f.once
 	v.Namespace, v.Own = f.input("namespace", "namespace", f.namespace), f.input("own", "own", f.own)
 	if len(f.targets) == 0 {
 		f.targets = []targetForm{defaultTarget}
@@ -305,10 +325,13 @@ func (f *form) fill(c *call, v *deskpage.Edit) {
 		in := func(what, value string) deskpage.Field { return f.input(id+what, name+what, value) }
 		row := deskpage.Target{Number: i, URL: in("url", t.url), Type: in("type", t.mediaType), Language: in("language", t.language), Service: in("service", t.service),
 			Order: in("order", t.order), Preference: in("preference", t.preference), TTL: in("ttl", t.ttl), Status: in("status", t.status), Partial: t.partial}
-		for _, s := range []stele.Service{stele.N2L, stele.N2C, stele.N2S, stele.N2P} {
+		for _, s := range usualServices {
 			row.Services = append(row.Services, deskpage.Option{Value: string(s), Text: c.language.Text("service." + string(s)), Chosen: t.service == string(s)})
 		}
-		row.Folded = t.service == string(stele.N2L) && t.ttl == "" && t.status == "" && !t.partial &&
+		if !slices.Contains(usualServices, stele.Service(t.service)) { // a service of the owner's own
+			row.Services = append(row.Services, deskpage.Option{Value: t.service, Text: t.service, Chosen: true})
+		}
+		row.Folded = t.service == string(stele.N2L) && isUsual(t.order, stele.DefaultOrder) && isUsual(t.preference, stele.DefaultPreference) && t.ttl == "" && t.status == "" && !t.partial &&
 			row.Order.Problem+row.Preference.Problem+row.TTL.Problem+row.Status.Problem+row.Service.Problem == ""
 		v.Targets = append(v.Targets, row)
 	}
@@ -325,8 +348,9 @@ func (f *form) fill(c *call, v *deskpage.Edit) {
 	v.Types, v.LanguageTags = usualTypes, usualLanguages
 }
 
-// usualTypes and usualLanguages are what inputs suggest.
+// usualServices, usualTypes and usualLanguages are what inputs suggest.
 var (
+	usualServices  = []stele.Service{stele.N2L, stele.N2C, stele.N2S, stele.N2P}
 	usualTypes     = []string{"text/html", "application/pdf", "image/jpeg", "image/tiff", "image/png", "audio/mpeg", "audio/wav", "video/mp4", "application/json", "application/xml", "text/plain", "text/csv", "application/zip"}
 	usualLanguages = []string{"en", "pt-BR", "pt", "es", "fr", "de", "it", "nl", "zh", "ja", "ar", "ru"}
 )

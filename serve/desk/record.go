@@ -2,6 +2,8 @@ package desk
 
 import (
 	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"net/http"
 	"net/url"
@@ -46,7 +48,7 @@ func (c *call) newPage(status int, f *form) error {
 	if err != nil {
 		return err
 	}
-	v := &deskpage.Edit{Frame: c.frame("make.title", "names"), New: true, Action: Root + "new", MayWrite: true, Namespaces: options(list, f.namespace, true)}
+	v := &deskpage.Edit{Frame: c.frame("make.title", "names"), New: true, Action: Root + "new", MayWrite: true, MaySave: true, Namespaces: options(list, f.namespace, true)}
 	if len(v.Namespaces) == 0 {
 		return stele.Errorf("make name", stele.ID{}, stele.Forbidden, "desk.no-namespace-to-write", "there is no namespace in which you may make names; ask an administrator for one")
 	}
@@ -58,6 +60,9 @@ func (c *call) newPage(status int, f *form) error {
 			v.MayMint = ns.Minter.Kind != stele.NoMinter
 			v.Sample = c.sample(ns)
 		}
+	}
+	if f.once == "" {
+		f.once = rand.Text()
 	}
 	f.fill(c, v)
 	v.Same = []deskpage.Same{{Label: c.language.Text("same.api"), Text: `curl -H "Authorization: Bearer $STELE_TOKEN" -H 'Content-Type: application/json' -d '{"namespace":"` + f.namespace + `","record":{"url":"https://example.org/1"}}' ` + c.base() + "/api/v1/mint"}}
@@ -131,7 +136,17 @@ func (c *call) register(f *form, rec *stele.Record) (*stele.Record, error) {
 		f.note("namespace", c.language.Problem(reason(err)))
 		return nil, errWrongForm
 	}
-	return c.h.o.Registrar.MintAndRegister(c.ctx, rec, key)
+	// A browser may send the form twice; only one name is made. A form that was changed after it
+	// made a name can be sent again under a new key.
+	made, err := c.h.o.Registrar.MintBatch(c.ctx, &minting.IdempotencyKey{Key: cmp.Or(f.once, rand.Text()), Digest: sha256.Sum256([]byte(c.r.PostForm.Encode()))}, []stele.NamespaceKey{key}, 1, rec)
+	if err != nil {
+		if errors.Is(err, minting.ErrKeyReused) {
+			f.once = ""
+			err = stele.Errorf("make name", stele.ID{}, stele.Conflict, "desk.form-sent-before", "this form has made a name already, with other content; look at the last changes, and send the form again if you want another name")
+		}
+		return nil, err
+	}
+	return made.Records[0], nil
 }
 
 // asInvalid makes sure that an error about the form has a Kind.
@@ -177,6 +192,7 @@ func (c *call) recordPage(status int, rec *stele.Record, f *form, theirs []strin
 		MayWrite: role == stele.RoleEditor || role == stele.RoleOwner, Theirs: theirs, TheirVersion: rec.Version,
 	}
 	f.fill(c, v)
+	v.MaySave = v.MayWrite && rec.State != stele.Withdrawn
 	if theirs != nil {
 		v.Version = rec.Version
 	}

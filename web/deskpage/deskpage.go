@@ -73,6 +73,9 @@ func New(public *web.Pages, catalog *language.Catalog) (*Pages, error) {
 	return p, nil
 }
 
+// longText is how many bytes of a text are shown on one line to be changed.
+const longText = 200
+
 // functions are those of templates that say something in a language.
 func functions(l *language.Language) template.FuncMap {
 	return template.FuncMap{
@@ -85,6 +88,7 @@ func functions(l *language.Language) template.FuncMap {
 		"state":   func(s stele.State) string { return l.Text("state." + string(s)) },
 		"role":    func(r stele.Role) string { return l.Text("role." + string(r)) },
 		"ago":     func(now, t time.Time) string { return ago(l, now, t) },
+		"long":    func(text string) bool { return len(text) > longText || strings.Contains(text, "\n") },
 		"list":    func(list ...string) []string { return list },
 	}
 }

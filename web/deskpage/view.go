@@ -164,6 +164,8 @@ type Edit struct {
 	Sample     string // such as names of the minter look
 	MayMint    bool
 	MayWrite   bool
+	MaySave    bool   // MayWrite, and the record is not withdrawn
+	Once       string // key of the request that makes the name
 	Reserve    bool
 
 	Targets             []Target

@@ -1,0 +1,131 @@
+package desk
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stele-id/stele"
+)
+
+// TestKeepsAll: a form that is saved as it was shown changes nothing of the record, whatever it has.
+func TestKeepsAll(t *testing.T) {
+	s := newSite(t)
+	rec := &stele.Record{ID: must(s.names.Parse("ark:12345/x5full"))(t), State: stele.Active, Metadata: stele.Metadata{"what": "A title\nof two lines", "who": " spaces ", "when": "1999 ", "empty": "", "note": "\nfirst line empty\n"}}
+	for i := range 300 {
+		rec.Targets = append(rec.Targets, stele.Target{Service: stele.N2L, URL: fmt.Sprintf("https://example.org/%d", i), Order: uint16(i % 2), Preference: uint16(i)})
+		rec.Metadata[fmt.Sprintf("field%d", i)] = strings.Repeat("long ", i%50)
+	}
+	rec.Targets[7].Service, rec.Targets[8].Status, rec.Targets[9].TTL, rec.Targets[10].Partial = "N2X", 307, 60, true
+	rec.Persistence = stele.Persistence{Level: stele.Stable, Until: "2040-01-31", Statement: "\nTwo\nlines"}
+	rec.Readers = []string{"user:ruth", "group:staff"}
+	before := must(s.r.Register(s.admin, rec))(t)
+	ed := s.as("olga")
+	p := ed.get("/.desk/record?id=ark:12345/x5full").has(http.StatusOK)
+	sent := p.fields("record")
+	sent.Set("do", "save")
+	ed.post("/.desk/record", sent).leads("/.desk/record?id=ark%3A12345%2Fx5full&done=unchanged")
+	if after := must(s.r.Get(s.admin, rec.ID))(t); after.Version != before.Version {
+		t.Errorf("the record has changed: %v", ed.get("/.desk/history?id=ark:12345/x5full").main())
+	}
+	// A target without a URL is taken away; one that was added has the usual order and preference.
+	sent.Set("target.299.url", "")
+	sent.Set("target.300.url", "https://example.org/new")
+	ed.post("/.desk/record", sent).leads("/.desk/record?id=ark%3A12345%2Fx5full&done=saved")
+	after := must(s.r.Get(s.admin, rec.ID))(t)
+	if n := len(after.Targets); n != 300 {
+		t.Fatalf("%d targets", n)
+	}
+	if last := after.Targets[299]; last != (stele.Target{Service: stele.N2L, URL: "https://example.org/new", Order: stele.DefaultOrder, Preference: stele.DefaultPreference}) {
+		t.Errorf("%+v", last)
+	}
+	sent.Set("version", "2")
+	sent.Set("more.0.key", "what")
+	ed.post("/.desk/record", sent).has(http.StatusUnprocessableEntity, "has a value above already")
+}
+
+// fields returns what a browser sends of the form for an action, as browsers read and change it:
+// an input has one line, and a textarea loses its first line end.
+func (p page) fields(action string) url.Values {
+	p.t.Helper()
+	values := make(url.Values)
+	dec := xml.NewDecoder(strings.NewReader(strings.TrimPrefix(p.text, "<!DOCTYPE html>")))
+	dec.Entity = xml.HTMLEntity
+	inside, area, choice := false, "", ""
+	attribute := func(e xml.StartElement, name string) string {
+		for _, a := range e.Attr {
+			if a.Name.Local == name {
+				return a.Value
+			}
+		}
+		return ""
+	}
+	for {
+		token, err := dec.Token()
+		if err == io.EOF {
+			return values
+		} else if err != nil {
+			p.t.Fatal(err)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			name, value := attribute(e, "name"), attribute(e, "value")
+			switch e.Name.Local {
+			case "form":
+				inside = strings.HasSuffix(attribute(e, "action"), "/"+action)
+			case "input":
+				if kind := attribute(e, "type"); inside && (kind != "checkbox" || attribute(e, "checked") != "") {
+					if kind != "hidden" {
+						value = strings.ReplaceAll(value, "\n", "")
+					}
+					values.Add(name, value)
+				}
+			case "textarea":
+				if area = name; inside {
+					values.Add(name, "")
+				}
+			case "select":
+				choice = name
+			case "option":
+				if inside && choice != "" && (attribute(e, "selected") != "" || !values.Has(choice)) {
+					values.Set(choice, value)
+				}
+			}
+		case xml.EndElement:
+			switch e.Name.Local {
+			case "form":
+				inside = false
+			case "textarea":
+				values.Set(area, strings.ReplaceAll(strings.TrimPrefix(values.Get(area), "\n"), "\n", "\r\n"))
+				area = ""
+			case "select":
+				choice = ""
+			}
+		case xml.CharData:
+			if inside && area != "" {
+				values.Set(area, values.Get(area)+string(e))
+			}
+		}
+	}
+}
+
+// TestSentTwice: a form that a browser sends twice makes one name.
+func TestSentTwice(t *testing.T) {
+	s := newSite(t)
+	ed := s.as("ed")
+	sent := ed.get("/.desk/new?namespace=ark:12345/x5").has(http.StatusOK).fields("new")
+	sent.Set("target.0.url", "https://example.org/1")
+	sent.Set("do", "save")
+	first := ed.post("/.desk/new", sent).leads("/.desk/record?id=").Header.Get("Location")
+	ed.post("/.desk/new", sent).leads(first)
+	sent.Set("what", "Another")
+	again := ed.post("/.desk/new", sent).has(http.StatusUnprocessableEntity, "has made a name already").fields("new")
+	again.Set("do", "save")
+	if second := ed.post("/.desk/new", again).leads("/.desk/record?id=").Header.Get("Location"); second == first {
+		t.Error("the second form led to the first name")
+	}
+}
