@@ -24,6 +24,11 @@ type Principal struct {
 	Token   string
 	Expires time.Time
 
+	// Session is the ID of the session by which it acts, "" if it acts without one, and Proved
+	// when the user proved last who they are; see [Principal.NeedProof].
+	Session string
+	Proved  time.Time
+
 	limits limits // of the token
 	rules  bool   // the user is an administrator; what the token may be used for is another question
 }

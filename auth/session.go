@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -79,6 +80,23 @@ func (s *Session) Ended(now time.Time) bool { return !now.Before(s.Expires()) }
 
 // IsFresh reports whether the user has proved who they are recently enough for a dangerous step.
 func (s *Session) IsFresh(now time.Time) bool { return now.Sub(s.Proved) < FreshProof }
+
+// errOldProof says that a user has to prove again who they are.
+var errOldProof = stele.Messagef("session.proof-too-old", "this step needs a proof of who you are that is not older than 10 minutes; prove it again")
+
+// NeedProof returns an error, of Kind Forbidden, if p acts by a session whose user has not
+// proved recently enough who they are for a dangerous step: one that gives rights away, or changes
+// very many records. A token, and a process on the data folder, need no such proof. See
+// [IsOldProof].
+func (p Principal) NeedProof(op string, now time.Time) error {
+	if p.Session == "" || now.Sub(p.Proved) < FreshProof {
+		return nil
+	}
+	return &stele.Error{Op: op, Kind: stele.Forbidden, Err: errOldProof}
+}
+
+// IsOldProof reports whether a step was refused because the user has to prove again who they are.
+func IsOldProof(err error) bool { return errors.Is(err, errOldProof) }
 
 // Cell returns the session as it is kept.
 func (s *Session) Cell() (stele.Cell, error) {
@@ -156,7 +174,7 @@ func (d *Directory) Session(ctx context.Context, credential string) (Session, Pr
 		return Session{}, Principal{}, err
 	}
 	s.Hash = nil
-	p.Expires = s.Expires()
+	p.Expires, p.Session, p.Proved = s.Expires(), s.ID, s.Proved
 	return s, p, nil
 }
 

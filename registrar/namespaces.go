@@ -68,6 +68,11 @@ func (r *Registrar) setNamespace(ctx context.Context, key stele.NamespaceKey, if
 		if next.Key() != key {
 			return nil, refuse(op, stele.ID{}, stele.Invalid, "namespace.key-changed", "scheme and prefix of a namespace never change; add another")
 		}
+		if before.Owner != next.Owner || !slices.Equal(before.Grants, next.Grants) {
+			if err := r.needProof(ctx, op); err != nil {
+				return nil, err
+			}
+		}
 		return next, seed(before, next)
 	})
 }

@@ -19,6 +19,9 @@ func (r *Registrar) CreateLink(ctx context.Context, user string, life time.Durat
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
 		return "", auth.Link{}, err
 	}
+	if err := r.needProof(ctx, op); err != nil {
+		return "", auth.Link{}, err
+	}
 	if life == 0 {
 		life = auth.LinkLife
 	}

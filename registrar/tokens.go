@@ -17,7 +17,7 @@ import (
 //
 // If the caller acts by a token, the new one is its child: it never outlives its parent,
 // may be used for nothing that its parent may not be used for, and ends when its parent
-// is revoked. Without a token it is a child of its user. Forbidden if more is asked for,
+// is revoked. Without a token it is a child of its user; a session must be proved freshly. Forbidden if more is asked for,
 // Conflict if the user is disabled, Exhausted if the user has too many valid tokens, or
 // there are too many levels of tokens above it.
 func (r *Registrar) CreateToken(ctx context.Context, want auth.TokenRequest) (credential string, t auth.Token, err error) {
@@ -25,6 +25,9 @@ func (r *Registrar) CreateToken(ctx context.Context, want auth.TokenRequest) (cr
 	t = auth.Token{User: want.User, Label: want.Label, Created: r.now(), Expires: want.Expires.UTC().Round(0),
 		By: auth.From(ctx).Name, Scopes: want.Scopes, Namespaces: want.Namespaces}
 	if err := mayToken(ctx, op, want, t.Created); err != nil {
+		return "", auth.Token{}, err
+	}
+	if err := r.needProof(ctx, op); err != nil {
 		return "", auth.Token{}, err
 	}
 	if err := t.Validate(); err != nil {

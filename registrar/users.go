@@ -17,6 +17,9 @@ func (r *Registrar) AddUser(ctx context.Context, u auth.User) (auth.User, error)
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
 		return auth.User{}, err
 	}
+	if err := r.needProof(ctx, op); err != nil {
+		return auth.User{}, err
+	}
 	u.Groups = slices.Sorted(slices.Values(u.Groups))
 	u.Created, u.By = r.now(), auth.From(ctx).Name
 	u.Modified = u.Created
@@ -43,6 +46,9 @@ func (r *Registrar) AddUser(ctx context.Context, u auth.User) (auth.User, error)
 func (r *Registrar) SetUser(ctx context.Context, name string, change func(*auth.User) error) (auth.User, error) {
 	const op = "set user"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
+		return auth.User{}, err
+	}
+	if err := r.needProof(ctx, op); err != nil {
 		return auth.User{}, err
 	}
 	for attempt := 1; ; attempt++ {
@@ -183,6 +189,11 @@ func identify(ctx context.Context, op string) error {
 		return refuse(op, stele.ID{}, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
 	}
 	return nil
+}
+
+// needProof makes sure that a user who acts by a session has proved recently who they are.
+func (r *Registrar) needProof(ctx context.Context, op string) error {
+	return auth.From(ctx).NeedProof(op, r.now())
 }
 
 // changesAccess reports whether a commit changes users or tokens.

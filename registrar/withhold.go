@@ -22,6 +22,9 @@ func (r *Registrar) Redact(ctx context.Context, name stele.ID, ifVersion uint64,
 	if err := administrate(ctx, op, name); err != nil {
 		return nil, err
 	}
+	if err := r.needProof(ctx, op); err != nil {
+		return nil, err
+	}
 	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
 		blank(next)
 		next.State, next.Redacted = stele.Withdrawn, true

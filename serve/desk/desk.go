@@ -11,9 +11,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,6 +128,7 @@ func (h *Handler) closed() map[string]func(*call) error {
 	return map[string]func(*call) error{
 		"GET " + Root + "{$}":                 (*call).home,
 		"POST " + Root + "sign-out":           (*call).signOut,
+		"POST " + Root + "prove/demo":         (*call).proveDemo,
 		"GET " + Root + "names":               (*call).names,
 		"GET " + Root + "names.csv":           (*call).namesCSV,
 		"GET " + Root + "namespaces":          (*call).namespaces,
@@ -192,6 +195,9 @@ func (h *Handler) answer(serve func(*call) error, closed bool) http.HandlerFunc 
 		default:
 			err = serve(c)
 		}
+		if auth.IsOldProof(err) {
+			err = c.askProof()
+		}
 		if err != nil {
 			c.fail(err)
 		}
@@ -229,13 +235,18 @@ func (c *call) turnAway() error {
 	if err := c.readForm(); err != nil {
 		return err
 	}
-	v := &deskpage.Ended{Frame: c.frame("ended.title", ""), Action: c.r.URL.RequestURI()}
-	for name, values := range c.r.PostForm {
-		for _, value := range values {
-			v.Kept = append(v.Kept, deskpage.Kept{Name: name, Value: value})
+	v := &deskpage.Ended{Frame: c.frame("ended.title", ""), Action: c.r.URL.RequestURI(), Kept: c.kept()}
+	return c.show(http.StatusUnauthorized, "ended", v)
+}
+
+// kept returns the fields of the form that was sent, by name.
+func (c *call) kept() (list []deskpage.Kept) {
+	for _, name := range slices.Sorted(maps.Keys(c.r.PostForm)) {
+		for _, value := range c.r.PostForm[name] {
+			list = append(list, deskpage.Kept{Name: name, Value: value})
 		}
 	}
-	return c.show(http.StatusUnauthorized, "ended", v)
+	return list
 }
 
 // readForm reads the fields of a form.

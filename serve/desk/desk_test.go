@@ -33,7 +33,10 @@ type site struct {
 	names *stele.Schemes
 	url   string
 	admin context.Context
-	now   time.Time
+
+	handler *Handler
+
+	now time.Time
 }
 
 func newSite(t *testing.T, change ...func(*Options)) *site {
@@ -65,7 +68,8 @@ func newSite(t *testing.T, change ...func(*Options)) *site {
 	for _, f := range change {
 		f(&o)
 	}
-	server := httptest.NewServer(New(o))
+	s.handler = New(o)
+	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
 	s.url = server.URL
 	for _, name := range []string{"admin", "olga", "ed", "ruth", "sam"} {

@@ -62,15 +62,17 @@ func (c *call) signInDemo() error {
 		return err
 	}
 	if !c.mayDemo() {
-		return stele.Errorf("sign in", stele.ID{}, stele.Forbidden, "desk.not-a-demo", "signing in without a proof is possible in a demonstration only, on the machine where it runs")
+		return errNotDemo()
 	}
-	credential, _, err := c.h.o.Registrar.BeginSession(auth.With(c.ctx, auth.Local()), c.h.o.Demo, auth.ProvedByDemo, c.r.UserAgent(), c.session.ID)
-	if err != nil {
+	if err := c.enter(c.h.o.Demo, auth.ProvedByDemo); err != nil {
 		return err
 	}
-	c.setSession(credential)
 	c.redirect(inside(c.r.PostForm.Get("next")))
 	return nil
+}
+
+func errNotDemo() error {
+	return stele.Errorf("sign in", stele.ID{}, stele.Forbidden, "desk.not-a-demo", "signing in without a proof is possible in a demonstration only, on the machine where it runs")
 }
 
 // try counts an attempt to sign in.

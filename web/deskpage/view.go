@@ -71,6 +71,16 @@ type Ended struct {
 	Kept   []Kept
 }
 
+// Prove is the page that asks a user to prove again who they are before a dangerous step. Nothing
+// typed is lost: the page has all fields of the form that was sent.
+type Prove struct {
+	Frame
+	Action string // path and query of the step
+	Get    bool   // the step is a page, not a form
+	Kept   []Kept
+	Demo   bool // one click is enough: this is a demonstration
+}
+
 // Link is the page of a one-time link.
 type Link struct {
 	Frame
