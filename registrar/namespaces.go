@@ -240,12 +240,7 @@ func (r *Registrar) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, 
 			yield(nil, err)
 			return
 		}
-		var keys []stele.NamespaceKey
-		for key := range s.All() {
-			keys = append(keys, key)
-		}
-		slices.SortFunc(keys, compareKeys)
-		for _, key := range keys {
+		for _, key := range s.ordered() {
 			sp := s.listable(ctx, s.Get(key))
 			if sp != nil && !yield(cloneNamespace(sp.Namespace), nil) {
 				return

@@ -2,6 +2,7 @@ package registrar
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/stele-id/stele"
@@ -19,6 +20,9 @@ type namespaceTree struct {
 	versions  uint64 // sum of the versions of all namespaces
 	zoned     bool   // some are published in a zone
 	published atomic.Pointer[zonemap.Zones]
+
+	order sync.Once
+	keys  []stele.NamespaceKey // of all, in order; see ordered
 
 	epoch    []byte        // what epochCell had before they were read; nil: nothing
 	replaced chan struct{} // closed when another value replaces this one

@@ -2,7 +2,6 @@ package desk
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/csv"
 	"errors"
 	"net/http"
@@ -25,96 +24,6 @@ const (
 	homeRows = 10
 	maxCSV   = 20_000
 )
-
-// spaces returns the namespaces in which the user has a role, by title.
-func (c *call) spaces() ([]deskpage.Space, []*stele.Namespace, error) {
-	var list []deskpage.Space
-	var all []*stele.Namespace
-	for ns, err := range c.h.o.Registrar.Namespaces(c.ctx) {
-		if err != nil {
-			return nil, nil, err
-		}
-		if ns.Prefix == "" {
-			continue // the root of a scheme, where only administrators write
-		}
-		role, err := c.h.o.Registrar.RoleIn(c.ctx, ns.Key())
-		if err != nil {
-			return nil, nil, err
-		}
-		if role == stele.NoRole {
-			continue
-		}
-		key := ns.Key().String()
-		count, err := c.h.o.Store.Count(c.ctx, ns.Key())
-		if err != nil {
-			return nil, nil, err
-		}
-		s := deskpage.Space{Key: key, Title: ns.Title, Scheme: ns.Scheme, Role: role, Names: count, URL: Root + "names?namespace=" + url.QueryEscape(key)}
-		if role != stele.RoleReader && ns.Delegate == "" {
-			s.NewURL = Root + "new?namespace=" + url.QueryEscape(key)
-		}
-		list, all = append(list, s), append(all, ns)
-	}
-	slices.SortStableFunc(list, func(a, b deskpage.Space) int {
-		return cmp.Or(strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)), strings.Compare(a.Key, b.Key))
-	})
-	return list, all, nil
-}
-
-// options returns namespaces as choices.
-func options(list []deskpage.Space, chosen string, writable bool) (options []deskpage.Option) {
-	for _, s := range list {
-		if writable && s.NewURL == "" {
-			continue
-		}
-		text := s.Key
-		if s.Title != "" {
-			text = s.Title + " (" + s.Key + ")"
-		}
-		options = append(options, deskpage.Option{Value: s.Key, Text: text, Chosen: s.Key == chosen})
-	}
-	return options
-}
-
-// home shows the first page.
-func (c *call) home() error {
-	list, _, err := c.spaces()
-	if err != nil {
-		return err
-	}
-	v := &deskpage.Home{Frame: c.frame("nav.home", "home"), Namespaces: list}
-	for _, s := range list {
-		v.Names += s.Names
-	}
-	if writable := options(list, "", true); len(writable) > 0 {
-		v.Form = &deskpage.Edit{Namespaces: writable}
-	}
-	if c.h.o.Find != nil {
-		page, err := c.h.o.Find(c.ctx, search.Query{Limit: homeRows})
-		if err != nil {
-			return err
-		}
-		for _, rec := range page.Records {
-			row := c.row(rec)
-			if row.What, err = c.lastChange(rec); err != nil {
-				return err
-			}
-			v.Changes = append(v.Changes, row)
-		}
-		reserved, err := c.h.o.Find(c.ctx, search.Query{State: stele.Reserved, ModifiedBefore: c.h.o.Now().Add(-longReserved), Limit: homeRows})
-		if err != nil {
-			return err
-		}
-		if n := len(reserved.Records); n > 0 {
-			v.Needs = append(v.Needs, deskpage.Need{Text: c.language.Text("need.reserved", "count", n), Action: c.language.Text("need.look"),
-				URL: Root + "names?state=reserved&until=" + c.h.o.Now().Add(-longReserved).UTC().Format(time.DateOnly)})
-		}
-	}
-	return c.show(http.StatusOK, "home", v)
-}
-
-// longReserved is how long a name may be reserved before a curator should look at it.
-const longReserved = 90 * 24 * time.Hour
 
 // lastChange says what the last change of a record was.
 func (c *call) lastChange(rec *stele.Record) ([]string, error) {
@@ -154,15 +63,6 @@ func spelled(rec *stele.Record) string {
 }
 
 func recordURL(id stele.ID) string { return Root + "record?id=" + url.QueryEscape(id.String()) }
-
-// namespaces lists the namespaces of the user.
-func (c *call) namespaces() error {
-	list, _, err := c.spaces()
-	if err != nil {
-		return err
-	}
-	return c.show(http.StatusOK, "namespaces", &deskpage.Namespaces{Frame: c.frame("nav.namespaces", "namespaces"), List: list})
-}
 
 // query reads what is looked for from the address of the page. Problems are shown beside the form.
 func (c *call) query(values url.Values) (*search.Query, []deskpage.Problem) {
@@ -212,11 +112,11 @@ var states = []stele.State{stele.Active, stele.Reserved, stele.Withdrawn}
 // names lists records, or searches them.
 func (c *call) names() error {
 	values := c.r.URL.Query()
-	list, _, err := c.spaces()
+	choice, err := c.choices(values.Get("namespace"), false)
 	if err != nil {
 		return err
 	}
-	v := &deskpage.Names{Frame: c.frame("names.title", "names"), Namespaces: options(list, values.Get("namespace"), false),
+	v := &deskpage.Names{Frame: c.frame("names.title", "names"), Choice: choice,
 		Host: values.Get("host"), By: values.Get("by"), Since: values.Get("since"), Until: values.Get("until"), Asked: len(values) > 0}
 	v.Query = values.Get("q")
 	for _, s := range states {

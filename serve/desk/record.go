@@ -44,19 +44,19 @@ func (c *call) showNew() error {
 
 // newPage shows the form for a new name as it is filled in.
 func (c *call) newPage(status int, f *form) error {
-	list, all, err := c.spaces()
+	choice, err := c.choices(f.namespace, true)
 	if err != nil {
 		return err
 	}
-	v := &deskpage.Edit{Frame: c.frame("make.title", "names"), New: true, Action: Root + "new", MayWrite: true, MaySave: true, Namespaces: options(list, f.namespace, true)}
-	if len(v.Namespaces) == 0 {
+	v := &deskpage.Edit{Frame: c.frame("make.title", "names"), New: true, Action: Root + "new", MayWrite: true, MaySave: true, Choice: choice}
+	if len(choice.Options) == 0 {
 		return stele.Errorf("make name", stele.ID{}, stele.Forbidden, "desk.no-namespace-to-write", "there is no namespace in which you may make names; ask an administrator for one")
 	}
 	if f.namespace == "" {
-		f.namespace = v.Namespaces[0].Value
+		f.namespace = choice.Options[0].Value
 	}
-	for _, ns := range all {
-		if ns.Key().String() == f.namespace {
+	if key, err := c.h.o.Registrar.ParsePrefix(f.namespace); err == nil {
+		if ns, err := c.h.o.Registrar.Namespace(c.ctx, key); err == nil {
 			v.MayMint = ns.Minter.Kind != stele.NoMinter
 			v.Sample = c.sample(ns)
 		}

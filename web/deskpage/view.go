@@ -92,11 +92,19 @@ type Link struct {
 // Home is the first page.
 type Home struct {
 	Frame
-	Namespaces []Space
-	Names      uint64
+	Namespaces []Space // the first ones
+	More       bool    // there are more
+	Names      uint64  // of those that are shown
 	Needs      []Need
 	Changes    []Row
-	Form       *Edit // for a new name; nil if the user may make none
+	Form       *Choice // for a new name; nil if the user may make none
+}
+
+// Choice is the namespaces that a form offers.
+type Choice struct {
+	Options []Option
+	Many    bool // there are more than the options: the prefix is typed
+	Chosen  string
 }
 
 // Space is a namespace in a list.
@@ -104,7 +112,7 @@ type Space struct {
 	Key, Title, Scheme string
 	Role               stele.Role
 	Names              uint64
-	URL                string
+	URL, NamesURL      string
 	NewURL             string // for a new name there; "" if the user may make none
 }
 
@@ -127,15 +135,15 @@ type Row struct {
 // Names is the list of records, and the search.
 type Names struct {
 	Frame
-	Namespaces []Option
-	States     []Option
-	Host, By   string
-	Since      string
-	Until      string
-	Rows       []Row
-	Next       string // URL of the next page; "" on the last one
-	CSV        string // URL of the result as a file
-	Asked      bool   // something was looked for
+	Choice   Choice
+	States   []Option
+	Host, By string
+	Since    string
+	Until    string
+	Rows     []Row
+	Next     string // URL of the next page; "" on the last one
+	CSV      string // URL of the result as a file
+	Asked    bool   // something was looked for
 }
 
 // Target is a target in a form.
@@ -168,15 +176,15 @@ type Edit struct {
 	Public  string // URL of the name here
 	Info    string // URL of the page about it
 
-	Namespaces []Option // for a new name
-	Namespace  Field
-	Own        Field  // the name that the user gives; empty: the next one of the minter
-	Sample     string // such as names of the minter look
-	MayMint    bool
-	MayWrite   bool
-	MaySave    bool   // MayWrite, and the record is not withdrawn
-	Once       string // key of the request that makes the name
-	Reserve    bool
+	Choice    Choice // for a new name
+	Namespace Field
+	Own       Field  // the name that the user gives; empty: the next one of the minter
+	Sample    string // such as names of the minter look
+	MayMint   bool
+	MayWrite  bool
+	MaySave   bool   // MayWrite, and the record is not withdrawn
+	Once      string // key of the request that makes the name
+	Reserve   bool
 
 	Targets             []Target
 	What, Who, When     Field
@@ -246,8 +254,10 @@ type Confirm struct {
 // Namespaces is the list of namespaces.
 type Namespaces struct {
 	Frame
-	List   []Space
-	MayAdd bool
+	List  []Space
+	Text  string // that is looked for
+	Asked bool   // something was looked for
+	Next  string // URL of the next page; "" on the last one
 }
 
 // Account is what a user has here: sessions, tokens.
