@@ -3,9 +3,11 @@ package server
 import (
 	"math/rand/v2"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/serve/desk"
 	"github.com/stele-id/stele/serve/httpd"
+	"github.com/stele-id/stele/serve/httpd/describe"
 	"github.com/stele-id/stele/web"
 	"github.com/stele-id/stele/web/deskpage"
 	"github.com/stele-id/stele/web/language"
@@ -122,7 +124,11 @@ func (s *server) answers(f *generation) (http.Handler, error) {
 		Identify: func(q *http.Request) (auth.Principal, error) { return identifyRequest(r, q) }, Await: r.Await, API: s.api(f, pages),
 		Costs: s.costs, Held: s.held, Turns: s.turns,
 	}
-	if o.Desk, err = s.desk(f, pages); err != nil {
+	var public *httpd.Handler // it has the desk, and the desk describes records as it does
+	subject := func(q *http.Request, rec *stele.Record, ns *stele.Namespace) describe.Subject {
+		return public.Subject(q, rec, ns)
+	}
+	if o.Desk, err = s.desk(f, pages, subject); err != nil {
 		return nil, err
 	}
 	if s.Reverse {
@@ -138,7 +144,8 @@ func (s *server) answers(f *generation) (http.Handler, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	return httpd.New(o), nil
+	public = httpd.New(o)
+	return public, nil
 }
 
 // api makes the handler of the interface for programs.
@@ -152,7 +159,7 @@ func (s *server) api(f *generation, pages *web.Pages) http.Handler {
 }
 
 // desk makes the handler of the curators' pages.
-func (s *server) desk(f *generation, public *web.Pages) (http.Handler, error) {
+func (s *server) desk(f *generation, public *web.Pages, subject func(*http.Request, *stele.Record, *stele.Namespace) describe.Subject) (http.Handler, error) {
 	languages, err := language.New()
 	if err != nil {
 		return nil, err
@@ -165,7 +172,7 @@ func (s *server) desk(f *generation, public *web.Pages) (http.Handler, error) {
 	o := desk.Options{
 		Registrar: r.Registrar, Directory: r.Directory, Store: r.Store, Schemes: s.schemes, Pages: pages, Languages: languages, Now: s.now, Log: s.log,
 		Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, KeepAddresses: s.LogAddresses,
-		Demo: s.o.Demo,
+		Demo: s.o.Demo, Subject: subject, Patience: s.WriteTimeout,
 	}
 	if r.Search != nil {
 		o.Find = r.Search.Find

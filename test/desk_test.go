@@ -108,6 +108,10 @@ func (c *curator) work(scripts bool) {
 	c.sees("The name is made.", "An atlas of rivers, by hand", "active")
 	c.judge("record")
 	record := c.text("location.href")
+	c.open(strings.Replace(record, "/record?", "/labels?", 1))
+	c.sees("Labels", "An atlas of rivers, by hand")
+	c.judge("labels")
+	c.open(record)
 
 	// Change it, look at its history, and go back.
 	c.fill("#what", "An atlas of great rivers")

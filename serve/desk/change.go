@@ -222,11 +222,14 @@ func (c *call) address() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	base := c.base()
-	if base == "" {
-		return "", stele.Errorf("show address", rec.ID, stele.Conflict, "desk.public-address-missing", "the server does not know its public address; an administrator sets base")
+	subject, err := c.subject(rec)
+	if err != nil {
+		return "", err
 	}
-	return base + "/" + escaped(rec.ID), nil
+	if subject.Base == "" {
+		return "", errNoAddress(rec.ID)
+	}
+	return subject.Self, nil
 }
 
 // base returns the public address of the server; "" if it is not known.

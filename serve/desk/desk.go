@@ -24,6 +24,7 @@ import (
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/search"
+	"github.com/stele-id/stele/serve/httpd/describe"
 	"github.com/stele-id/stele/web/deskpage"
 	"github.com/stele-id/stele/web/language"
 )
@@ -32,7 +33,7 @@ import (
 const Root = "/.desk/"
 
 // Options are what a Handler needs to know of the place where it works. Registrar, Directory,
-// Schemes, Pages, Languages and Now must be set.
+// Schemes, Pages, Languages, Subject and Now must be set.
 type Options struct {
 	Registrar *registrar.Registrar
 	Directory *auth.Directory
@@ -51,10 +52,16 @@ type Options struct {
 	Base string
 	Site string // the name of the operator, for pages
 
+	// Subject returns what descriptions of a record are made of, with the addresses that the
+	// client of a request should see; the namespace may be nil.
+	Subject func(r *http.Request, rec *stele.Record, ns *stele.Namespace) describe.Subject
+
 	// OwnHost reports whether the Host of a request names this server.
 	OwnHost func(r *http.Request) bool
 	// ClientAddr returns the address of the client of a request.
 	ClientAddr func(r *http.Request) netip.Addr
+	// Patience is how long a client may take to read a part of a long answer; 0: as the server has it.
+	Patience time.Duration
 	// KeepAddresses: the audit trail has the addresses of clients.
 	KeepAddresses bool
 
@@ -143,6 +150,7 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"POST " + Root + "reinstate":          (*call).reinstate,
 		"GET " + Root + "disavow":             (*call).showDisavow,
 		"POST " + Root + "disavow":            (*call).disavow,
+		"GET " + Root + "labels":              (*call).labels,
 		"GET " + Root + "qr.svg":              (*call).qrSVG,
 		"GET " + Root + "qr.png":              (*call).qrPNG,
 		"GET " + Root + "account":             (*call).account,

@@ -19,6 +19,7 @@ import (
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/search"
+	"github.com/stele-id/stele/serve/httpd/describe"
 	"github.com/stele-id/stele/store/mem"
 	"github.com/stele-id/stele/web"
 	"github.com/stele-id/stele/web/deskpage"
@@ -54,6 +55,9 @@ func newSite(t *testing.T, change ...func(*Options)) *site {
 	languages := must(language.New())(t)
 	o := Options{
 		Registrar: s.r, Directory: directory, Store: store, Schemes: schemes, Pages: must(deskpage.New(public, languages))(t), Languages: languages, Now: clock,
+		Subject: func(r *http.Request, rec *stele.Record, ns *stele.Namespace) describe.Subject {
+			return describe.Subject{Record: rec, Namespace: ns, Base: s.url, Self: s.url + "/" + rec.ID.String()}
+		},
 		OwnHost: func(*http.Request) bool { return true }, ClientAddr: func(*http.Request) netip.Addr { return netip.MustParseAddr("127.0.0.1") },
 	}
 	finder := &search.Finder{Index: index, Schemes: schemes, Get: s.r.Get, Sight: func(ctx context.Context, within stele.NamespaceKey) (search.Sight, error) {

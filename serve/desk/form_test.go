@@ -3,6 +3,7 @@ package desk
 import (
 	"encoding/xml"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/url"
@@ -110,6 +111,35 @@ func (p page) fields(action string) url.Values {
 				values.Set(area, values.Get(area)+string(e))
 			}
 		}
+	}
+}
+
+// TestLabels: labels can be printed of one name and of all that a search finds, a sheet at a time,
+// and a record is cited in all styles.
+func TestLabels(t *testing.T) {
+	s := newSite(t)
+	for i := range maxLabels + 3 {
+		must(s.r.Register(s.admin, &stele.Record{ID: must(s.names.Parse(fmt.Sprintf("ark:12345/x5%d", i)))(t), State: stele.Active,
+			Metadata: stele.Metadata{"what": fmt.Sprintf("<b>Map %d", i), "who": "Costa, R.", "when": "2015"}}))(t)
+	}
+	must(s.r.Register(s.admin, &stele.Record{ID: must(s.names.Parse("ark:12345/x5secret"))(t), State: stele.Active, Readers: []string{"user:olga"}}))(t)
+	b := s.as("ruth")
+	b.get("/.desk/record?id=ark:12345/x51").has(200, "Costa, R. (2015)", "@misc{", "TY  - ")
+	b.get("/.desk/labels?id=ark:12345/x51").has(200, "&lt;b&gt;Map 1", s.url+"/ark:12345/x51", "<svg ", `href="/.desk/record?id=ark%3A12345%2Fx51"`)
+	s.as("sam").get("/.desk/labels?id=ark:12345/x5secret").has(404)
+	b.get("/.desk/labels?since=nonsense").has(400, "a filter is wrong")
+	sheet := b.get("/.desk/labels?namespace=ark:12345/x5&size=small").has(200, `class="labels small"`, "Next sheet")
+	_, next, _ := strings.Cut(sheet.text, `href="/.desk/labels?`)
+	next, _, _ = strings.Cut(next, `"`)
+	last := b.get("/.desk/labels?"+html.UnescapeString(next)).has(200, `class="labels small"`)
+	if n := strings.Count(sheet.text, "<svg "); n != maxLabels {
+		t.Errorf("the first sheet has %d labels", n)
+	}
+	if n := strings.Count(last.text, "<svg "); n != 4 || strings.Contains(last.text, "Next sheet") {
+		t.Errorf("the last sheet has %d labels", n)
+	}
+	if p := b.get("/.desk/names.csv?namespace=ark:12345/x5").has(200); strings.Count(p.text, "\n") != maxLabels+5 {
+		t.Errorf("the file has %d lines", strings.Count(p.text, "\n"))
 	}
 }
 

@@ -1,7 +1,6 @@
 package desk
 
 import (
-	"bytes"
 	"encoding/csv"
 	"errors"
 	"net/http"
@@ -18,11 +17,10 @@ import (
 	"github.com/stele-id/stele/web/deskpage"
 )
 
-// How many records a list and the first page show, and a file has at most.
+// How many records a list and the first page show.
 const (
 	pageRows = 50
 	homeRows = 10
-	maxCSV   = 20_000
 )
 
 // lastChange says what the last change of a record was.
@@ -156,7 +154,7 @@ func (c *call) names() error {
 	}
 	if len(v.Rows) > 0 {
 		values.Del("cursor")
-		v.CSV = Root + "names.csv?" + values.Encode()
+		v.CSV, v.Labels = Root+"names.csv?"+values.Encode(), Root+"labels?"+values.Encode()
 	}
 	if behind := page.Behind(); behind > 0 {
 		v.Notice = c.language.Text("names.behind", "count", int64(behind))
@@ -164,7 +162,8 @@ func (c *call) names() error {
 	return c.show(http.StatusOK, "names", v)
 }
 
-// namesCSV sends what a search finds as a file. Columns are those of 'stele import'.
+// namesCSV sends what a search finds as a file. Columns are those of 'stele import'. If it fails on
+// its way, the connection is cut off, so that the file is not taken for a whole one.
 func (c *call) namesCSV() error {
 	q, problems := c.query(c.r.URL.Query())
 	if len(problems) > 0 || c.h.o.Find == nil {
@@ -175,29 +174,34 @@ func (c *call) namesCSV() error {
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer // so that an error on the way is an answer of its own
-	w := csv.NewWriter(&b)
-	rows := [][]string{{"id", "url", "state", "what", "who", "when", "modified", "by"}}
-	for {
-		for _, rec := range page.Records {
-			rows = append(rows, csvRow(rec))
-		}
-		if page.Next == 0 || len(rows) > maxCSV {
-			break
-		}
-		q.Cursor = page.Next
-		if page, err = c.h.o.Find(c.ctx, *q); err != nil {
-			return err
-		}
-	}
-	if err := w.WriteAll(rows); err != nil {
-		return err
-	}
 	head := c.w.Header()
 	head.Set("Content-Type", "text/csv; charset=utf-8; header=present")
 	head.Set("Content-Disposition", `attachment; filename="names.csv"`)
-	_, _ = c.w.Write(b.Bytes()) // if it fails the client has left
-	return nil
+	rc := http.NewResponseController(c.w)
+	w := csv.NewWriter(c.w)
+	_ = w.Write([]string{"id", "url", "state", "what", "who", "when", "modified", "by"}) // Error tells
+	for {
+		if c.h.o.Patience > 0 { // a client that reads gets the whole file, however long it is
+			_ = rc.SetWriteDeadline(c.h.o.Now().Add(c.h.o.Patience))
+		}
+		for _, rec := range page.Records {
+			_ = w.Write(csvRow(rec))
+		}
+		if w.Flush(); w.Error() != nil {
+			return nil // the client has left
+		}
+		if page.Next == 0 {
+			return nil
+		}
+		q.Cursor = page.Next
+		if page, err = c.h.o.Find(c.ctx, *q); err != nil {
+			if c.r.Context().Err() == nil {
+				c.h.o.Log.ErrorContext(c.ctx, "a file of names could not be sent whole", "error", err.Error())
+			}
+			_ = rc.SetWriteDeadline(time.Unix(1, 0)) // the end of the body can't be written then
+			return nil
+		}
+	}
 }
 
 // csvRow returns a record as a line of the file.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/registrar/minting"
+	"github.com/stele-id/stele/serve/httpd/describe"
 	"github.com/stele-id/stele/web/deskpage"
 )
 
@@ -185,16 +186,24 @@ func (c *call) recordPage(status int, rec *stele.Record, f *form, theirs []strin
 	if err != nil {
 		return err
 	}
+	subject, err := c.subject(rec)
+	if err != nil {
+		return err
+	}
 	text := spelled(rec)
 	v := &deskpage.Edit{
 		Frame: c.frame(cmp.Or(rec.Metadata["what"], text), "names"), ID: rec.ID.String(), Scheme: rec.ID.Scheme(), State: rec.State, By: rec.By, Changed: rec.Modified,
-		Action: Root + "record", Public: "/" + escaped(rec.ID), Info: "/.info/" + escaped(rec.ID), QR: Root + "qr.svg?id=" + url.QueryEscape(rec.ID.String()),
+		Action: Root + "record", QR: Root + "qr.svg?id=" + url.QueryEscape(rec.ID.String()), Labels: Root + "labels?id=" + url.QueryEscape(rec.ID.String()),
 		MayWrite: role == stele.RoleEditor || role == stele.RoleOwner, Theirs: theirs, TheirVersion: rec.Version,
 	}
 	f.fill(c, v)
 	v.MaySave = v.MayWrite && rec.State != stele.Withdrawn
 	if theirs != nil {
 		v.Version = rec.Version
+	}
+	v.Public, v.Info = subject.Self, subject.Info()
+	if v.Citations, err = citations(subject); err != nil {
+		return err
 	}
 	for _, alias := range rec.Aliases {
 		v.Aliases = append(v.Aliases, alias.String())
@@ -208,6 +217,32 @@ func (c *call) recordPage(status int, rec *stele.Record, f *form, theirs []strin
 	}
 	return c.show(status, "edit", v)
 }
+
+// subject returns what descriptions of a record are made of.
+func (c *call) subject(rec *stele.Record) (describe.Subject, error) {
+	ns, err := c.h.o.Registrar.FindNamespace(c.ctx, rec.ID)
+	if err != nil && !errors.Is(err, stele.NotFound) {
+		return describe.Subject{}, err
+	}
+	return c.h.o.Subject(c.r, rec, ns), nil
+}
+
+// citations returns how a record is cited, in all styles that the resolver gives.
+func citations(subject describe.Subject) (list []deskpage.Citation, err error) {
+	format, _ := describe.Named("citation")
+	for _, style := range describe.Styles() {
+		styled, _ := format.In(string(style))
+		text, err := styled.Append(nil, subject)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, deskpage.Citation{Style: styleNames[style], Text: strings.TrimSpace(string(text))})
+	}
+	return list, nil
+}
+
+// styleNames are the names of styles of citations, which are the same in all languages.
+var styleNames = map[describe.Style]string{describe.APA: "APA", describe.IEEE: "IEEE", describe.DataCite: "DataCite", describe.BibTeX: "BibTeX", describe.RIS: "RIS"}
 
 // escaped returns an identifier as a path.
 func escaped(id stele.ID) string {

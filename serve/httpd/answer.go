@@ -103,8 +103,13 @@ func forScripts(head http.Header) {
 
 // subject is what a description is made of.
 func (h *Handler) subject(r *http.Request, res *resolver.Resolution) describe.Subject {
-	record := res.Record
-	s := describe.Subject{Record: record, Namespace: res.Namespace, Base: h.base(r), Self: h.self(r, record.ID), Shown: destination.Shown(record)}
+	return h.Subject(r, res.Record, res.Namespace)
+}
+
+// Subject returns what a description of a record is made of, with the addresses that the client
+// of a request should see. The namespace may be nil.
+func (h *Handler) Subject(r *http.Request, record *stele.Record, ns *stele.Namespace) describe.Subject {
+	s := describe.Subject{Record: record, Namespace: ns, Base: h.base(r), Self: h.self(r, record.ID), Shown: destination.Shown(record)}
 	s.Locate = func(id stele.ID) string { return h.self(r, id) }
 	if s.Shown != record.ID.String() {
 		s.Cited = s.Base + "/" + h.shownPath(r, record.ID, record)

@@ -144,6 +144,7 @@ type Names struct {
 	Next     string // URL of the next page; "" on the last one
 	CSV      string // URL of the result as a file
 	Asked    bool   // something was looked for
+	Labels   string // URL of the result as labels
 }
 
 // Target is a target in a form.
@@ -198,8 +199,31 @@ type Edit struct {
 	TheirVersion        uint64
 	History             []Version
 	QR                  string // URL
-	Citation            string
+	Labels              string // URL
+	Citations           []Citation
 	LanguageTags, Types []string
+}
+
+// Citation is a record as it is cited in a style.
+type Citation struct{ Style, Text string }
+
+// Label is what is stuck on a thing: its name as a QR code and as text.
+type Label struct {
+	Title, ID, Address string
+	Size               int    // of the code
+	Path               string // of its dark dots
+}
+
+// Labels is a sheet of labels to be printed.
+type Labels struct {
+	Frame
+	Sizes []Option
+	Size  string
+	Kept  []Kept // what chose the records
+	List  []Label
+	Back  string   // URL of the list or record
+	Next  string   // URL of the next sheet; "" on the last one
+	Unfit []string // names whose address is too long for a code
 }
 
 // Version is a line of a record's history.
