@@ -81,7 +81,9 @@ func IsName(text string) bool {
 	return text != "" && len(text) <= MaxName
 }
 
-const nameRule = "a name has 1 to 64 of a-z, 0-9, and . _ @ -, and begins with a letter or a digit"
+func nameRule() error {
+	return stele.Messagef("user.name-rule", "a name has 1 to 64 of a-z, 0-9, and . _ @ -, and begins with a letter or a digit")
+}
 
 // Validate reports everything that is wrong with the user, as [stele.Problems] in an Error of
 // Kind Invalid.
@@ -92,7 +94,7 @@ func (u *User) Validate() error {
 	}
 	switch {
 	case !IsName(u.Name):
-		add("name", "user.name-not-allowed", `"{name}" can't be used: {rule}`, u.Name, nameRule)
+		add("name", "user.name-not-allowed", `"{name}" can't be used: {cause}`, u.Name, nameRule())
 	case u.Name == localName:
 		add("name", "user.name-reserved", "{name} stands for who works on the data folder directly; choose another name", localName)
 	}
@@ -102,7 +104,7 @@ func (u *User) Validate() error {
 		for i, g := range u.Groups {
 			switch {
 			case !IsName(g):
-				add(fmt.Sprintf("groups[%d]", i), "group.name-not-allowed", `"{group}" can't be used: {rule}`, g, nameRule)
+				add(fmt.Sprintf("groups[%d]", i), "group.name-not-allowed", `"{group}" can't be used: {cause}`, g, nameRule())
 			case slices.Contains(u.Groups[:i], g):
 				add(fmt.Sprintf("groups[%d]", i), "user.group-repeated", "{group} is there twice; leave it out", g)
 			}

@@ -3,6 +3,7 @@ package registrar
 import (
 	"context"
 	"iter"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ type AuditQuery struct {
 	By           string    // only those of this user; for a command on a folder, of the operating system's user
 	Operation    string
 	Outcome      stele.AuditOutcome
+	Via          string             // only those of this way in, such as "api" or "desk"
 	Namespace    stele.NamespaceKey // only those in this namespace, and in what begins with its prefix
 }
 
@@ -28,6 +30,7 @@ func (q *AuditQuery) matches(e *stele.AuditEntry) bool {
 	case q.By != "" && e.By != q.By && (e.System == "" || e.System != q.By):
 	case q.Operation != "" && e.Operation != q.Operation:
 	case q.Outcome != "" && e.Outcome != q.Outcome:
+	case q.Via != "" && e.Via != q.Via:
 	case q.Namespace != (stele.NamespaceKey{}) && (e.Namespace.Scheme != q.Namespace.Scheme || !strings.HasPrefix(e.Namespace.Prefix, q.Namespace.Prefix)):
 	default:
 		return true
@@ -75,6 +78,77 @@ func (r *Registrar) Audit(ctx context.Context, q AuditQuery) iter.Seq2[AuditItem
 			}
 		}
 	}
+}
+
+// auditStep is how many entries AuditBack reads at a time.
+const auditStep = 256
+
+// AuditBack is Audit from the end of the trail to its beginning, the newest entry first. If before
+// is not 0, only entries with smaller numbers are yielded.
+func (r *Registrar) AuditBack(ctx context.Context, q AuditQuery, before uint64) iter.Seq2[AuditItem, error] {
+	const op = "read audit trail"
+	return func(yield func(AuditItem, error) bool) {
+		s, err := r.view(ctx)
+		if err == nil {
+			err = s.mayAudit(ctx, op, q.Namespace)
+		}
+		var first, last uint64
+		if err == nil {
+			first, last, err = r.auditSpan(ctx, q, before)
+		}
+		for err == nil && last > 0 && last >= first {
+			from := max(first, last-min(last, auditStep)+1)
+			items := make([]AuditItem, 0, last-from+1)
+			for e, ierr := range r.store.Audit(ctx, from-1) {
+				if err = ierr; err != nil || e.Number > last {
+					break
+				}
+				item := AuditItem{Number: e.Number}
+				if q.matches(e) {
+					item.Entry = s.audible(ctx, e)
+				}
+				items = append(items, item)
+			}
+			if err != nil {
+				break
+			}
+			for _, item := range slices.Backward(items) {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			last = from - 1
+		}
+		if err != nil {
+			yield(AuditItem{}, tell(op, err))
+		}
+	}
+}
+
+// auditSpan returns the numbers of the first and the last entry that a query can ask for.
+func (r *Registrar) auditSpan(ctx context.Context, q AuditQuery, before uint64) (first, last uint64, err error) {
+	if first, last, err = r.store.AuditRange(ctx); err != nil {
+		return 0, 0, err
+	}
+	first = max(first, q.After+1)
+	if before > 0 {
+		last = min(last, before-1)
+	}
+	if !q.Since.IsZero() {
+		n, err := r.auditBefore(ctx, q.Since)
+		if err != nil {
+			return 0, 0, err
+		}
+		first = max(first, n+1)
+	}
+	if !q.Until.IsZero() {
+		n, err := r.auditBefore(ctx, q.Until)
+		if err != nil {
+			return 0, 0, err
+		}
+		last = min(last, n)
+	}
+	return first, last, nil
 }
 
 // AuditItem is a place in the audit trail. Entry is nil if the query does not ask for the

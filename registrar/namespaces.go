@@ -79,8 +79,8 @@ func (r *Registrar) setNamespace(ctx context.Context, key stele.NamespaceKey, if
 
 // writeNamespace commits what edit makes of a namespace, which is nil if there is
 // none. One process changes one namespace at a time: they are few, and depend on
-// each other.
-func (r *Registrar) writeNamespace(ctx context.Context, op string, key stele.NamespaceKey, edit func(before *stele.Namespace) (*stele.Namespace, error)) (*stele.Namespace, error) {
+// each other. Also is committed with it.
+func (r *Registrar) writeNamespace(ctx context.Context, op string, key stele.NamespaceKey, edit func(before *stele.Namespace) (*stele.Namespace, error), also ...stele.CellChange) (*stele.Namespace, error) {
 	if !auth.From(ctx).IsKnown() {
 		return nil, refuse(op, stele.ID{}, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
 	}
@@ -110,7 +110,7 @@ func (r *Registrar) writeNamespace(ctx context.Context, op string, key stele.Nam
 			return cloneNamespace(before), nil
 		}
 		epoch := s.changed()
-		err = r.apply(ctx, op, &stele.Commit{Namespaces: []*stele.Namespace{next}, Minters: minters, Cells: []stele.CellChange{epoch}})
+		err = r.apply(ctx, op, &stele.Commit{Namespaces: []*stele.Namespace{next}, Minters: minters, Cells: append(also[:len(also):len(also)], epoch)})
 		if err == nil {
 			changed.epoch = epoch.After
 			r.replace(s, changed)

@@ -25,8 +25,8 @@ func (r *Registrar) CreateLink(ctx context.Context, user string, life time.Durat
 	if life == 0 {
 		life = auth.LinkLife
 	}
-	if life < auth.MinLinkLife || life > auth.MaxLinkLife {
-		return "", auth.Link{}, refuse(op, stele.ID{}, stele.Invalid, "link.life-out-of-range", "a link lasts {least} at least and {most} at most; give a time between them", auth.MinLinkLife, auth.MaxLinkLife)
+	if err := checkLinkLife(op, life); err != nil {
+		return "", auth.Link{}, err
 	}
 	held, err := r.enabledUser(ctx, op, user)
 	if err != nil {

@@ -32,7 +32,7 @@ func (r *Registrar) AddUser(ctx context.Context, u auth.User) (auth.User, error)
 	}
 	err = r.apply(ctx, op, &stele.Commit{Cells: []stele.CellChange{{Name: cell.Name, After: cell.Value}}})
 	if err != nil && stele.KindOf(err) == stele.Conflict {
-		return auth.User{}, refuse(op, stele.ID{}, stele.Conflict, "user.exists", "there is a user {name} already; change that one, or choose another name", u.Name)
+		return auth.User{}, userExists(op, u.Name)
 	}
 	if err != nil {
 		return auth.User{}, err

@@ -120,7 +120,7 @@ func (r *Registry) AuditPage(ctx context.Context, q registrar.AuditQuery) (page 
 			query.Set(name, t.UTC().Format(time.RFC3339Nano))
 		}
 	}
-	texts := map[string]string{"by": q.By, "operation": q.Operation, "outcome": string(q.Outcome)}
+	texts := map[string]string{"by": q.By, "operation": q.Operation, "outcome": string(q.Outcome), "via": q.Via}
 	if q.Namespace != (stele.NamespaceKey{}) {
 		texts["namespace"] = q.Namespace.String()
 	}

@@ -14,8 +14,8 @@ import (
 
 // auditFlags select entries.
 type auditFlags struct {
-	since, until, by, operation, namespace, outcome string
-	follow                                          bool
+	since, until, by, operation, namespace, outcome, via string
+	follow                                               bool
 }
 
 func (p *program) auditCommand() *cobra.Command {
@@ -67,8 +67,10 @@ command waits for new entries and prints them, until it is interrupted.`,
 	flags.StringVar(&f.operation, "operation", "", "only entries of this `operation`, such as 'create token'")
 	flags.StringVar(&f.namespace, "namespace", "", "only entries in the namespace with this `prefix`")
 	flags.StringVar(&f.outcome, "outcome", "", "only entries with this `outcome`: done, refused or failed")
+	flags.StringVar(&f.via, "via", "", "only entries of this `way` in: api, command, desk, resolver or server")
 	flags.BoolVar(&f.follow, "follow", false, "wait for new entries and print them")
 	_ = cmd.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions([]string{"done", "refused", "failed"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("via", cobra.FixedCompletions([]string{"api", "command", "desk", "resolver", "server"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("namespace", p.completeNamespaces)
 	_ = cmd.RegisterFlagCompletionFunc("by", p.completeUsers)
 	for _, name := range []string{"since", "until"} {
@@ -80,7 +82,7 @@ command waits for new entries and prints them, until it is interrupted.`,
 
 // query returns what the flags ask for.
 func (f *auditFlags) query(cmd *cobra.Command, now time.Time) (q registrar.AuditQuery, err error) {
-	q = registrar.AuditQuery{By: f.by, Operation: f.operation, Outcome: stele.AuditOutcome(f.outcome)}
+	q = registrar.AuditQuery{By: f.by, Operation: f.operation, Outcome: stele.AuditOutcome(f.outcome), Via: f.via}
 	if q.Since, err = usage.ParseAgo(f.since, now); err != nil {
 		return q, usage.Errorf(cmd, "", "--since: {cause}", err)
 	}

@@ -27,6 +27,7 @@ func (h *Handler) auditOperations() []operation {
 			{name: "by", max: stele.MaxAuditName, about: "only entries of this user", example: "ann"},
 			{name: "operation", max: stele.MaxAuditName, about: "only entries of this operation", example: "create token"},
 			{name: "outcome", choices: []string{"done", "refused", "failed"}, about: "only entries with this outcome", example: "refused"},
+			{name: "via", max: stele.MaxAuditName, about: "only entries of this way in: api, command, desk, resolver or server", example: "desk"},
 			{name: "namespace", about: "only entries in this namespace, and in those that begin with its prefix", example: "ark:12345"},
 			limitParameter,
 		},
@@ -41,7 +42,7 @@ func (h *Handler) auditOperations() []operation {
 func (h *Handler) listAudit(c *call) error {
 	q := registrar.AuditQuery{
 		After: c.number("after"), Since: c.moment("since"), Until: c.moment("until"),
-		By: c.text("by"), Operation: c.text("operation"), Outcome: stele.AuditOutcome(c.text("outcome")),
+		By: c.text("by"), Operation: c.text("operation"), Outcome: stele.AuditOutcome(c.text("outcome")), Via: c.text("via"),
 	}
 	if prefix := c.text("namespace"); prefix != "" {
 		var err error

@@ -13,7 +13,7 @@ func (c *call) account() error {
 		if err != nil {
 			return err
 		}
-		v.Sessions = append(v.Sessions, deskpage.Session{ID: s.ID, Agent: s.Agent, How: c.language.Text("proof." + string(s.How)), Created: s.Created, Seen: s.Seen, This: s.ID == c.session.ID})
+		v.Sessions = append(v.Sessions, c.sessionView(s))
 	}
 	now := c.h.o.Now()
 	for t, err := range c.h.o.Registrar.Tokens(c.ctx, c.who.Name) {

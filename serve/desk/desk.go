@@ -157,6 +157,17 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"POST " + Root + "account/end":        (*call).endSession,
 		"POST " + Root + "account/end-others": (*call).endOthers,
 		"POST " + Root + "account/revoke":     (*call).revokeToken,
+
+		"GET " + Root + "audit":          (*call).audit,
+		"GET " + Root + "audit.csv":      (*call).auditCSV,
+		"GET " + Root + "people":         (*call).people,
+		"GET " + Root + "invite":         (*call).showInvite,
+		"POST " + Root + "invite":        (*call).invite,
+		"GET " + Root + "person":         (*call).showPerson,
+		"POST " + Root + "person":        (*call).savePerson,
+		"POST " + Root + "person/link":   (*call).makeLink,
+		"POST " + Root + "person/end":    (*call).endPersonSession,
+		"POST " + Root + "person/revoke": (*call).revokePersonToken,
 	}
 }
 

@@ -1,0 +1,102 @@
+package deskpage
+
+import (
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// Audit is a page of the audit trail, the newest entry first.
+type Audit struct {
+	Frame
+	Choice                     Choice
+	Operations, Ways, Outcomes []Option
+	By, Since, Until           string
+	Entries                    []AuditEntry
+	Next, CSV                  string // URLs; Next is "" on the last page
+}
+
+// AuditEntry is an entry of the audit trail in words.
+type AuditEntry struct {
+	Number              uint64
+	At                  time.Time
+	By                  string
+	Did                 string // what was done, in words; "" if there are none
+	Operation           string
+	Object, URL         string // to what, and its page; may be empty
+	Count               string
+	Way, Address, Token string
+	Outcome             string
+	Details             string
+	Reason              string // why it was refused or failed, in English
+}
+
+// People is the list of users.
+type People struct {
+	Frame
+	Words  string
+	Kinds  []Option
+	Users  []Person
+	Next   string // URL of the next page; "" on the last one
+	Asked  bool
+	Groups []string
+}
+
+// Person is a user in a list.
+type Person struct {
+	Name, URL       string
+	Groups          []string
+	Admin, Disabled bool
+	Created         time.Time
+}
+
+// Invite is the form that adds a user.
+type Invite struct {
+	Frame
+	Name, Groups Field
+	Admin        bool
+	Namespace    Field
+	Choice       Choice
+	Roles        []Option
+	Lives        []Option
+	Mail         Field
+	MayMail      bool // the server sends mail
+}
+
+// Invited shows a one-time link, once.
+type Invited struct {
+	Frame
+	Invited string // the user whom the link signs in
+	URL     string // of the user's page
+	Link    string // "" if none was made
+	Expires time.Time
+	Mailed  string // the address to which it is sent; may be empty
+}
+
+// PersonPage is what an administrator sees of a user.
+type PersonPage struct {
+	Frame
+	Of       Person
+	By       string
+	Modified time.Time
+	Form     PersonForm
+	Roles    []PersonRole
+	Sessions []Session
+	Tokens   []Token
+	Lives    []Option
+	AuditURL string
+	Self     bool // it is the user who looks
+}
+
+// PersonForm is the form of a user.
+type PersonForm struct {
+	Groups          Field
+	Admin, Disabled bool
+}
+
+// PersonRole is a role that a user has.
+type PersonRole struct {
+	Namespace, Title, URL string
+	Role                  stele.Role
+	Group                 string // by which the user has it; "" if it is the user's own
+}
