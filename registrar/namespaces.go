@@ -93,16 +93,7 @@ func (r *Registrar) writeNamespace(ctx context.Context, op string, key stele.Nam
 		if err != nil {
 			return nil, err
 		}
-		var before *stele.Namespace
-		if sp := s.listable(ctx, s.Get(key)); sp != nil {
-			before = sp.Namespace
-		}
-		next, err := edit(before)
-		if err != nil {
-			return nil, tell(op, err)
-		}
-		r.stampNamespace(ctx, before, next)
-		changed, minters, err := r.admitNamespace(ctx, op, s, before, next)
+		before, next, changed, minters, err := r.judgeEdit(ctx, op, s, key, edit)
 		if err != nil {
 			return nil, err
 		}
@@ -123,6 +114,20 @@ func (r *Registrar) writeNamespace(ctx context.Context, op string, key stele.Nam
 			return nil, err
 		}
 	}
+}
+
+// judgeEdit returns what edit makes of a namespace, and what a commit of it needs; an error if it
+// may not be written.
+func (r *Registrar) judgeEdit(ctx context.Context, op string, s *namespaceTree, key stele.NamespaceKey, edit func(before *stele.Namespace) (*stele.Namespace, error)) (before, next *stele.Namespace, changed *namespaceTree, minters []stele.MinterState, err error) {
+	if sp := s.listable(ctx, s.Get(key)); sp != nil {
+		before = sp.Namespace
+	}
+	if next, err = edit(before); err != nil {
+		return nil, nil, nil, nil, tell(op, err)
+	}
+	r.stampNamespace(ctx, before, next)
+	changed, minters, err = r.admitNamespace(ctx, op, s, before, next)
+	return before, next, changed, minters, err
 }
 
 // stampNamespace sets what the system keeps.

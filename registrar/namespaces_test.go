@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 func TestNamespaces(t *testing.T) {
@@ -337,5 +338,69 @@ func TestManyNamespaces(t *testing.T) {
 	}
 	if ns := must(f.FindNamespace(f.admin, f.id("ark:10999/a")))(t); ns.Prefix != "ark:10999" {
 		t.Errorf("got %s", ns.Key())
+	}
+}
+
+// TestTryNamespace: what a form asks is judged as if it were written, and nothing is.
+func TestTryNamespace(t *testing.T) {
+	f := newFixture(t)
+	f.space("ark:12345", owner("olga"))
+	olga := auth.With(t.Context(), auth.Principal{Name: "olga"})
+	try := func(ctx context.Context, prefix string, isNew bool, change ...func(*stele.Namespace)) error {
+		key := f.key(prefix)
+		ns := &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix}
+		for _, c := range change {
+			c(ns)
+		}
+		return f.TryNamespace(ctx, ns, isNew)
+	}
+	for _, err := range []error{try(olga, "ark:12345/x5", true, minter(noid(".reedeedk"))), try(olga, "ark:12345", false, owner("olga")), try(f.admin, "urn:example", true)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	want(t, try(olga, "ark:12345", true), stele.Conflict, "exists")
+	want(t, try(olga, "ark:12345/x5", false), stele.NotFound)
+	want(t, try(olga, "urn:example", true), stele.Forbidden)
+	want(t, try(t.Context(), "urn:example", true), stele.Unauthenticated)
+	want(t, try(olga, "ark:12345/x5", true, minter(noid("nonsense"))), stele.Invalid, "minter.template")
+	_, err := f.Namespace(f.admin, f.key("ark:12345/x5"))
+	want(t, err, stele.NotFound)
+}
+
+// TestSampleNames: names that are shown can be made later, and showing takes none.
+func TestSampleNames(t *testing.T) {
+	f := newFixture(t)
+	key := f.space("ark:12345/x5", minter(noid(".zeeddk")))
+	ns := must(f.Namespace(f.admin, key))(t)
+	samples := f.SampleNames(f.admin, ns, 3)
+	if again := f.SampleNames(f.admin, ns, 3); !slices.Equal(again, samples) {
+		t.Errorf("%q, and then %q", samples, again)
+	}
+	for i, label := range must(f.Mint(f.admin, key, 3))(t) {
+		if samples[i] != label.ID.String() {
+			t.Errorf("%s was made, and %q shown", label.ID, samples)
+		}
+	}
+	for _, name := range f.SampleNames(f.admin, ns, 3) {
+		if slices.Contains(samples, name) {
+			t.Errorf("%s is shown after it was made", name)
+		}
+	}
+	for prefix, m := range map[string]stele.Minter{"urn:example": {Kind: stele.MinterUUID}, "102.100.272/": {Kind: stele.MinterPILIN}, "sid.inpe.br/mtc-m18": ibi("")} {
+		k := f.key(prefix)
+		ns := &stele.Namespace{Scheme: k.Scheme, Prefix: k.Prefix, Minter: m}
+		list := f.SampleNames(f.admin, ns, 2)
+		if len(list) == 0 {
+			t.Errorf("%s: no names", prefix)
+		}
+		for _, name := range list {
+			if id := f.id(name); !f.schemes.IsWithin(id, k.Prefix) {
+				t.Errorf("%s is not in %s", name, k)
+			}
+		}
+	}
+	if list := f.SampleNames(f.admin, &stele.Namespace{Scheme: "ark", Prefix: "ark:12345/y5", Minter: noid("nonsense")}, 2); len(list) > 0 {
+		t.Errorf("a wrong template makes %q", list)
 	}
 }

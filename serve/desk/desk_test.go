@@ -412,7 +412,7 @@ func TestPortuguese(t *testing.T) {
 	path := b.make(url.Values{"target.0.url": {"https://example.org/1"}, "what": {"Rios"}})
 	id := url.QueryEscape(must(url.Parse(path))(t).Query().Get("id"))
 	english := must(language.New())(t).Get("en")
-	for _, at := range []string{"/.desk/", "/.desk/names", "/.desk/namespaces", "/.desk/new", path, "/.desk/history?id=" + id, "/.desk/withdraw?id=" + id, "/.desk/disavow?id=" + id + "&number=1", "/.desk/account", "/.desk/nonsense"} {
+	for _, at := range []string{"/.desk/", "/.desk/names", "/.desk/namespaces", "/.desk/namespace?namespace=ark:12345/x5", "/.desk/namespace/new", "/.desk/new", path, "/.desk/history?id=" + id, "/.desk/withdraw?id=" + id, "/.desk/disavow?id=" + id + "&number=1", "/.desk/account", "/.desk/nonsense"} {
 		b.lang = "pt-BR"
 		p := b.get(at)
 		if !strings.Contains(p.text, `<html lang="pt-BR">`) || p.Header.Get("Content-Language") != "pt-BR" {

@@ -29,7 +29,7 @@ func spaceURL(page string, key stele.NamespaceKey) string {
 func (c *call) space(ns registrar.FoundNamespace) (deskpage.Space, error) {
 	count, err := c.h.o.Store.Count(c.ctx, ns.Key())
 	s := deskpage.Space{Key: ns.Key().String(), Title: ns.Title, Scheme: ns.Scheme, Role: ns.Role, Names: count,
-		URL: spaceURL("names", ns.Key()), NamesURL: spaceURL("names", ns.Key())}
+		URL: spaceURL("namespace", ns.Key()), NamesURL: spaceURL("names", ns.Key())}
 	if ns.Role.Includes(stele.RoleEditor) && ns.Delegate == "" {
 		s.NewURL = spaceURL("new", ns.Key())
 	}
@@ -124,7 +124,7 @@ func (c *call) needs() (list []deskpage.Need, err error) {
 		}
 		if count >= ns.Quota-ns.Quota/10 {
 			list = append(list, deskpage.Need{Text: c.language.Text("need.quota", "namespace", ns.Key().String(), "names", count, "quota", ns.Quota),
-				Action: c.language.Text("need.look-at-it"), URL: spaceURL("names", ns.Key())})
+				Action: c.language.Text("need.look-at-it"), URL: spaceURL("namespace", ns.Key())})
 		}
 	}
 	return list, nil
@@ -140,7 +140,14 @@ func (c *call) namespaces() error {
 	if err != nil {
 		return err
 	}
-	v := &deskpage.Namespaces{Frame: c.frame("nav.namespaces", "namespaces"), Text: text, Asked: len(values) > 0}
+	v := &deskpage.Namespaces{Frame: c.frame("nav.namespaces", "namespaces"), Text: text, Asked: len(values) > 0, MayAdd: c.who.Admin}
+	if !v.MayAdd {
+		own, _, err := c.h.o.Registrar.FindNamespaces(c.ctx, registrar.NamespaceQuery{Role: stele.RoleOwner, Limit: 1})
+		if err != nil {
+			return err
+		}
+		v.MayAdd = len(own) > 0
+	}
 	for _, ns := range list {
 		s, err := c.space(ns)
 		if err != nil {

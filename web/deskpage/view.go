@@ -282,6 +282,8 @@ type Namespaces struct {
 	Text  string // that is looked for
 	Asked bool   // something was looked for
 	Next  string // URL of the next page; "" on the last one
+
+	MayAdd bool // the user may make namespaces, at least below one of their own
 }
 
 // Account is what a user has here: sessions, tokens.

@@ -17,3 +17,24 @@ for (const box of document.querySelectorAll('.copy')) {
 
 // After a form was refused, the list of problems has the focus.
 document.getElementById('problems')?.focus()
+
+// A form is judged while it is filled in: the server draws it, and the parts that tell about it
+// are taken from there.
+for (const form of document.querySelectorAll('form[data-live]')) {
+  let wait, asked = 0
+  form.addEventListener('input', () => {
+    clearTimeout(wait)
+    wait = setTimeout(async () => {
+      const mine = ++asked
+      const body = new URLSearchParams(new FormData(form))
+      body.set('do', 'look')
+      const answer = await fetch(form.action, { method: 'POST', body })
+      if (!answer.ok || mine !== asked) return
+      const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+      for (const part of form.querySelectorAll(`[id^="${form.dataset.live}-"]`)) {
+        const other = page.getElementById(part.id)
+        if (other) part.replaceChildren(...other.childNodes)
+      }
+    }, 400)
+  })
+}
