@@ -213,11 +213,17 @@ func (c *Committer) write(ctx context.Context) error {
 		if c.rehearsal != nil {
 			rows = c.rehearsal.repeated(rows, c.Options.Update)
 		}
-		if len(rows) == 0 {
-			return nil
+		for len(rows) > 0 {
+			asked = true
+			round := rows
+			if rows = nil; c.rehearsal != nil { // rows without names may share a placeholder
+				round, rows = registrar.FirstOfEach(round, func(row *Row) stele.ID { return row.Record.ID })
+			}
+			if err := c.ingest(ctx, round, false); err != nil {
+				return err
+			}
 		}
-		asked = true
-		return c.ingest(ctx, rows, false)
+		return nil
 	}
 	for _, b := range c.chunk {
 		for i := range b.Rows {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document"
@@ -20,6 +21,10 @@ type Format struct {
 	Columns  HeaderOptions
 	Rows     RowOptions
 	Encoding Encoding
+
+	// Placeholder returns the identifier under which a row without one is judged, by the number
+	// of its line; such a row is [Row.Nameless]. Nil: each row needs an identifier.
+	Placeholder func(line int) (string, error)
 }
 
 // decode makes the reader read a text in whatever encoding as UTF-8, from where it is.
@@ -41,13 +46,32 @@ func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
 // readHeader reads the first row as a header. It returns the row, too.
 func (r *Reader) readHeader(name string, o HeaderOptions) (h Header, title []byte, err error) {
+	title, end := r.firstRow()
+	cells, err := SplitRow(title, r.delimiter, nil)
+	if err == nil && r.delimiter != 0 {
+		if h, err = NewHeader(cells, o); err == nil && o.Headless {
+			return h, nil, nil
+		} else if err == nil {
+			r.advance(end)
+			return h, title, nil
+		}
+	}
+	if err == nil || o.Fields == nil && !IsHeader(cells) && len(o.Map) == 0 && slices.Contains(o.Need, "id") {
+		return nil, nil, failf(stele.Invalid,
+			"import.line-neither-record-nor-header", "line {line} of {file} is neither a record in JSON nor the header of a CSV file, which has at least the columns id and url; if it is a header, say which column has the identifier, as in --map COLUMN=id", r.line, name)
+	}
+	return nil, nil, failf(stele.Invalid, "import.header-wrong", "line {line} of {file}, the header: {cause}", r.line, name, err)
+}
+
+// firstRow finds out what separates cells, and returns the first row without its end, and where
+// it ends. It passes over the line in which Excel says what separates cells.
+func (r *Reader) firstRow() (row []byte, end int) {
 	forced := byte(0)
 	if n := bytes.IndexByte(r.buf, '\n'); n >= 0 {
 		if forced = Separator(r.buf[:n]); forced != 0 {
 			r.advance(n + 1)
 		}
 	}
-	end := 0
 	for {
 		if r.delimiter = forced; forced == 0 {
 			r.delimiter = Delimiter(r.buf)
@@ -66,19 +90,7 @@ func (r *Reader) readHeader(name string, o HeaderOptions) (h Header, title []byt
 	if end == 0 && errors.Is(r.err, io.EOF) {
 		end = len(r.buf)
 	}
-	title = TrimEnd(r.buf[:end])
-	cells, err := SplitRow(title, r.delimiter, nil)
-	if err == nil && r.delimiter != 0 {
-		if h, err = NewHeader(cells, o); err == nil {
-			r.advance(end)
-			return h, title, nil
-		}
-	}
-	if err == nil || !IsHeader(cells) && len(o.Map) == 0 && slices.Contains(o.Need, "id") {
-		return nil, nil, failf(stele.Invalid,
-			"import.line-neither-record-nor-header", "line {line} of {file} is neither a record in JSON nor the header of a CSV file, which has at least the columns id and url; if it is a header, say which column has the identifier, as in --map COLUMN=id", r.line, name)
-	}
-	return nil, nil, failf(stele.Invalid, "import.header-wrong", "line {line} of {file}, the header: {cause}", r.line, name, err)
+	return TrimEnd(r.buf[:end]), end
 }
 
 // parseCSV reads the rows of a block.
@@ -102,10 +114,41 @@ func (p *Parser) parseCSV(b *Block) {
 			if IsEmpty(cells) {
 				continue
 			}
-			row.Record, row.Patch, row.Err = p.ReadRow(cells)
+			if cells, row.Err = p.complete(cells, &row); row.Err == nil {
+				row.Record, row.Patch, row.Err = p.ReadRow(cells)
+			}
 		}
 		b.Rows = append(b.Rows, row)
 	}
+}
+
+// complete gives a row the cells that spreadsheets leave out at its end, or takes away empty ones
+// that they add, and gives it a placeholder if it has no name.
+func (p *Parser) complete(cells []string, row *Row) ([]string, error) {
+	columns := len(p.Header)
+	if p.unnamed {
+		columns--
+	}
+	for len(cells) > columns && strings.TrimSpace(cells[len(cells)-1]) == "" {
+		cells = cells[:len(cells)-1]
+	}
+	for len(cells) < columns && !slices.ContainsFunc(p.Header[len(cells):columns], func(field string) bool { return field != Ignored }) {
+		cells = append(cells, "")
+	}
+	if p.format.Placeholder == nil || len(cells) != columns {
+		return cells, nil // a number of cells that is wrong is found later
+	}
+	if p.unnamed {
+		cells = append(cells, "")
+	}
+	i := slices.Index(p.Header, "id")
+	if strings.TrimSpace(cells[i]) != "" {
+		return cells, nil
+	}
+	row.Nameless = true
+	var err error
+	cells[i], err = p.format.Placeholder(row.Line)
+	return cells, err
 }
 
 // ReadRow turns cells into a record, and into what is merged with a registered one.

@@ -71,6 +71,13 @@ type HeaderOptions struct {
 	// ID is the column that has the identifiers, whatever its name says. It need not be
 	// there.
 	ID string
+
+	// Fields are the fields of all columns in their order, as a person chose them; see [Guess].
+	// They win over Map and over the names of columns. Nil if they are not known.
+	Fields []string
+
+	// Headless says that the first row is not a header. Fields must be set.
+	Headless bool
 }
 
 // ParseMap reads what maps columns to fields: texts such as Autor=who.
@@ -125,6 +132,9 @@ func fieldOf(name string) (string, bool) {
 // NewHeader finds out what columns mean. Its error names all columns that it does not
 // know, and says how to map them.
 func NewHeader(cells []string, o HeaderOptions) (Header, error) {
+	if o.Fields != nil {
+		return chosenHeader(cells, o)
+	}
 	h := make(Header, len(cells))
 	columns := make(map[string]string) // by field
 	unused := maps.Clone(o.Map)
@@ -169,6 +179,29 @@ func NewHeader(cells []string, o HeaderOptions) (Header, error) {
 		}
 	}
 	return h, nil
+}
+
+// chosenHeader returns the header with the fields that a person chose.
+func chosenHeader(cells []string, o HeaderOptions) (Header, error) {
+	if len(cells) != len(o.Fields) {
+		return nil, stele.Messagef("import.columns-not-as-chosen", "there are {columns} columns, and fields for {fields} were chosen; choose again", len(cells), len(o.Fields))
+	}
+	columns := make(map[string]bool)
+	for _, field := range o.Fields {
+		if known, ok := fieldOf(field); !ok || known != field {
+			return nil, stele.Messagef("import.field-unknown", `there is no field "{field}"; there are {fields}, meta.x for metadata of your own, and - to pass the column over`, field, strings.Join(Fields(), ", "))
+		}
+		if columns[field] && field != Ignored {
+			return nil, stele.Messagef("import.field-chosen-twice", `two columns have the field "{field}"; choose another for one of them, or leave it out`, field)
+		}
+		columns[field] = true
+	}
+	for _, field := range o.Need {
+		if !columns[field] {
+			return nil, stele.Messagef("import.column-missing", "the column {column} is missing", field)
+		}
+	}
+	return slices.Clone(o.Fields), nil
 }
 
 // unknownColumns says how to map columns.

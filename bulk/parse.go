@@ -3,9 +3,12 @@ package bulk
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/stele-id/stele"
@@ -20,7 +23,8 @@ type Parser struct {
 
 	schemes *stele.Schemes
 	format  Format
-	most    int // bytes of a row
+	most    int  // bytes of a row
+	unnamed bool // the file has no column for names, so that Header has one more than it
 }
 
 // NewParser finds out in which format the rows are, and leaves the reader at the
@@ -40,6 +44,9 @@ func NewParser(schemes *stele.Schemes, r *Reader, name string, format Format) (*
 	var err error
 	p.Header, p.Title, err = r.readHeader(name, format.Columns)
 	p.Delimiter = r.delimiter
+	if err == nil && format.Placeholder != nil && !slices.Contains(p.Header, "id") {
+		p.Header, p.unnamed = append(slices.Clip(p.Header), "id"), true
+	}
 	return p, err
 }
 
@@ -96,14 +103,62 @@ func (p *Parser) parseJSON(b *Block) {
 // parseLine reads a line of JSON. A record that may be merged with a registered one is
 // judged when that is done.
 func (p *Parser) parseLine(row *Row) {
-	if p.format.Rows.Merges && !registrar.IsNamespaceLine(row.Text) {
-		row.Patch = row.Text
-		row.Record, row.Err = registrar.Patch(p.schemes, nil, row.Text)
+	text := row.Text
+	if p.format.Placeholder != nil {
+		if text, row.Err = p.nameLine(row); row.Err != nil {
+			return
+		}
+	}
+	if p.format.Rows.Merges && !registrar.IsNamespaceLine(text) {
+		row.Patch = text
+		row.Record, row.Err = registrar.Patch(p.schemes, nil, text)
 		return
 	}
 	var said registrar.Line
-	said, row.Err = registrar.ParseLine(p.schemes, row.Text)
+	said, row.Err = registrar.ParseLine(p.schemes, text)
 	row.Record, row.Namespace = said.Record, said.Namespace
+}
+
+// nameLine returns a line of JSON, with a placeholder if it is an object without a name.
+func (p *Parser) nameLine(row *Row) ([]byte, error) {
+	var said map[string]json.RawMessage
+	if err := json.Unmarshal(row.Text, &said); err != nil || said == nil || said["namespace"] != nil {
+		return row.Text, nil // what is wrong with it is found later
+	}
+	if id := said["id"]; id != nil && string(id) != "null" && string(id) != `""` {
+		return row.Text, nil
+	}
+	row.Nameless = true
+	id, err := p.format.Placeholder(row.Line)
+	if err != nil {
+		return nil, err
+	}
+	if said["id"], err = json.Marshal(id); err != nil {
+		return nil, err
+	}
+	return json.Marshal(said)
+}
+
+// Rows yields the rows of a reader in their order, and what they say, one block at a time. It is for
+// a caller that is slower than a parser.
+func (p *Parser) Rows(r *Reader) iter.Seq2[*Row, error] {
+	return func(yield func(*Row, error) bool) {
+		for {
+			b, err := r.Next()
+			if err == io.EOF {
+				return
+			} else if err != nil {
+				yield(nil, err)
+				return
+			}
+			p.parse(b)
+			for i := range b.Rows {
+				if !yield(&b.Rows[i], nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // NewLineParser returns a parser of lines of JSON. With merges, lines are merged with what

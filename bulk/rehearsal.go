@@ -31,9 +31,10 @@ func (h *rehearsal) repeated(rows []*Row, update bool) (others []*Row) {
 	for _, row := range rows {
 		content := maphash.Bytes(h.seed, contentOf(row.Record))
 		before, again := h.seen[h.name(row.Record.ID)]
+		again = again && !row.Nameless // each row gets a name of its own
 		taken := again
 		for _, alias := range row.Record.Aliases {
-			if other, ok := h.seen[h.name(alias)]; ok && other != content {
+			if other, ok := h.seen[h.name(alias)]; ok && (row.Nameless || other != content) {
 				taken = true
 			}
 		}
@@ -48,7 +49,7 @@ func (h *rehearsal) repeated(rows []*Row, update bool) (others []*Row) {
 			others = append(others, row)
 		}
 		if row.Err == nil {
-			h.remember(row.Record, content)
+			h.remember(row, content)
 		}
 	}
 	return others
@@ -58,12 +59,16 @@ func (h *rehearsal) name(id stele.ID) uint64 {
 	return maphash.String(h.seed, id.Scheme()+" "+id.String())
 }
 
-func (h *rehearsal) remember(rec *stele.Record, content uint64) {
+func (h *rehearsal) remember(row *Row, content uint64) {
 	if len(h.seen) >= RehearsalNames {
 		h.full = true
 		return
 	}
-	for _, name := range rec.Names() {
+	names := row.Record.Names()
+	if row.Nameless {
+		names = row.Record.Aliases
+	}
+	for _, name := range names {
 		h.seen[h.name(name)] = content
 	}
 }

@@ -24,9 +24,10 @@ import (
 //   - forget requests: the server forgets the answers to old requests.
 //   - note audit export: how far the trail was sent to another program.
 //   - note session: when a session was used last.
+//   - keep work: how far a bulk change is; its changes of records have their own entries.
 func unaudited(op string) bool {
 	switch op {
-	case opMint, "forget requests", opSent, opNoteSession:
+	case opMint, "forget requests", opSent, opNoteSession, opWork:
 		return true
 	}
 	return false

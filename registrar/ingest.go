@@ -26,6 +26,11 @@ type ImportOptions struct {
 	// what it leaves out is removed, except names and signatures.
 	Lines [][]byte
 
+	// Versions are the versions that the records must have that an update changes, in their
+	// order: one that another user changed meanwhile is refused. Nil: any version. A record may come
+	// once only then.
+	Versions []uint64
+
 	// Import is the number of the import that the chunk is a part of; see
 	// [Registrar.BeginImport]. 0 for none.
 	Import uint64
@@ -236,6 +241,12 @@ func (in *intake) prepare(ctx context.Context) {
 // ready judges one record.
 func (in *intake) ready(ctx context.Context, i int) error {
 	rec, before, at := in.records[i], in.before[i], in.namespaceTree.lookup()
+	if before != nil && in.o.Versions != nil && before.Version != in.o.Versions[i] {
+		if err := authorise(ctx, "import", rec.ID, at.ancestorsOf(rec.ID)); err != nil {
+			return err
+		}
+		return refuse("import", rec.ID, stele.Conflict, "record.version-not-expected", "it has version {version}, not {expected}; look at it again", before.Version, in.o.Versions[i])
+	}
 	if before != nil && in.o.Lines != nil {
 		patched, err := Patch(in.schemes, before, in.o.Lines[i])
 		if err != nil {

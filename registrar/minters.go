@@ -241,7 +241,7 @@ func (r *Registrar) ShutTemplate(ctx context.Context, key stele.NamespaceKey, te
 }
 
 // AfterRestore makes minters safe whose states came from a backup; see [minting.Restored]. It ends
-// all sessions and one-time links: one that the backup has may have ended since. It is to be called before the restored store is used, and may be called again. Only an
+// all sessions and one-time links: one that the backup has may have ended since, and removes jobs. It is to be called before the restored store is used, and may be called again. Only an
 // administrator may.
 //
 // It can't know of a namespace that was added after the backup. If one with a
@@ -260,6 +260,9 @@ func (r *Registrar) AfterRestore(ctx context.Context) error {
 		return err
 	}
 	if err := r.applyMinters(ctx, op, changed); err != nil {
+		return err
+	}
+	if err := r.endWork(ctx); err != nil {
 		return err
 	}
 	return r.endVisits(ctx, op)

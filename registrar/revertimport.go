@@ -21,6 +21,7 @@ type RevertStep struct {
 	Status string // RevertWithdrawn, RevertReverted or RevertLeft
 	To     uint64 // the version whose contents it has again; 0 unless it was reverted
 	Why    string // why it was left
+	Err    error  // the same, for a page in another language
 }
 
 // RevertOptions say how an import is reverted.
@@ -221,9 +222,15 @@ func (v *reverting) change(ctx context.Context, s *namespaceTree, c stele.Change
 		if kind := stele.KindOf(err); kind == stele.Unavailable || kind == stele.Internal {
 			return nil, nil, err
 		}
-		return &RevertStep{ID: c.ID, Status: RevertLeft, Why: stele.Reason(err).Error()}, nil, nil
+		return left(c.ID, err), nil, nil
 	}
 	return step, next, nil
+}
+
+// left returns the step of a record that is left.
+func left(id stele.ID, err error) *RevertStep {
+	why := stele.Reason(err)
+	return &RevertStep{ID: id, Status: RevertLeft, Why: why.Error(), Err: why}
 }
 
 // edited decides about a record whose current version is not the import's.
@@ -245,7 +252,7 @@ func (v *reverting) edited(ctx context.Context, c stele.Change, now *stele.Recor
 	if !mine || after == v.of.Number {
 		return nil, nil, nil
 	}
-	return &RevertStep{ID: c.ID, Status: RevertLeft, Why: fmt.Sprintf("it was changed since: it has version %d, by %q", now.Version, now.By)}, nil, nil
+	return left(c.ID, stele.Messagef("import.record-changed-since", `it was changed since: it has version {version}, by "{user}"`, now.Version, now.By)), nil, nil
 }
 
 // undo returns the version of a record that undoes what the import did.
@@ -310,7 +317,7 @@ func (v *reverting) commit(ctx context.Context, records []*stele.Record, steps [
 		}
 		for k := range steps {
 			if err != nil && steps[k].ID == rec.ID {
-				steps[k] = RevertStep{ID: rec.ID, Status: RevertLeft, Why: stele.Reason(err).Error()}
+				steps[k] = *left(rec.ID, err)
 			}
 		}
 	}

@@ -6,9 +6,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"os"
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk/job"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/search"
@@ -63,6 +65,17 @@ func (s *server) learnHostsOften(ctx context.Context, r *registry.Registry) {
 			}
 		}
 	}
+}
+
+// workOnJobs works on bulk changes until the context ends.
+func (s *server) workOnJobs(ctx context.Context, f *generation) {
+	runner := &job.Runner{Board: f.jobs, Directory: f.registry.Directory, Log: s.log}
+	if f.registry.Follower != nil { // with several servers, the log of a job says which worked on it
+		if host, err := os.Hostname(); err == nil {
+			runner.Server = host
+		}
+	}
+	runner.Run(ctx)
 }
 
 // learnRedirects reads where all names lead, once, and again when the follower has forgotten

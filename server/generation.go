@@ -16,8 +16,10 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/bulk/job"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
 )
@@ -26,6 +28,7 @@ import (
 // When a restore replaces the registry, another generation begins.
 type generation struct {
 	registry *registry.Registry
+	jobs     *job.Board
 	handler  http.Handler  // answers the public
 	dns      *dnsd.Server  // nil without the setting dns
 	ending   chan struct{} // closed before the generation ends: streams end then
@@ -39,6 +42,7 @@ type generation struct {
 func (s *server) beginGeneration(r *registry.Registry) error {
 	ctx, stop := context.WithCancel(auth.With(s.running, auth.Local()))
 	f := &generation{registry: r, dns: s.dns, ending: make(chan struct{}), stop: stop}
+	f.jobs = job.NewBoard(job.Options{Registrar: r.Registrar, Schemes: s.schemes, Now: s.now})
 	s.openSearch(ctx, r)
 	var err error
 	if f.handler, err = s.answers(f); err != nil {
@@ -47,6 +51,7 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 	}
 	f.work.Go(func() { s.keepUsesOften(ctx, r) })
 	f.work.Go(func() { s.forgetRequests(ctx, r.Registrar) })
+	f.work.Go(func() { s.workOnJobs(ctx, f) })
 	f.work.Go(func() { s.keepSigned(ctx, r) })
 	f.work.Go(func() { s.keepAudit(ctx, r) })
 	if err := s.exportAudit(ctx, f); err != nil {
@@ -158,6 +163,9 @@ func (s *server) api(f *generation, pages *web.Pages) http.Handler {
 	})
 }
 
+// uploadTime is how long a browser may take to send a file of many names.
+const uploadTime = 5 * time.Minute
+
 // desk makes the handler of the curators' pages.
 func (s *server) desk(f *generation, public *web.Pages, subject func(*http.Request, *stele.Record, *stele.Namespace) describe.Subject) (http.Handler, error) {
 	languages, err := language.New()
@@ -170,7 +178,7 @@ func (s *server) desk(f *generation, public *web.Pages, subject func(*http.Reque
 	}
 	r := f.registry
 	o := desk.Options{
-		Registrar: r.Registrar, Directory: r.Directory, Store: r.Store, Schemes: s.schemes, Pages: pages, Languages: languages, Now: s.now, Log: s.log,
+		Registrar: r.Registrar, Directory: r.Directory, Store: r.Store, Schemes: s.schemes, Pages: pages, Languages: languages, Now: s.now, Log: s.log, Jobs: f.jobs, UploadTime: uploadTime,
 		Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, KeepAddresses: s.LogAddresses,
 		Demo: s.o.Demo, Subject: subject, Patience: s.WriteTimeout,
 	}

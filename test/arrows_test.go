@@ -82,6 +82,7 @@ var rooms = []room{
 
 	{folder: "registry/access", may: ". internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search", tests: "scheme/all serve/api store/mem"},
 	{folder: "registry", may: ". internal/disk auth client outbound publish registrar resolver search secret store/*", tests: "store/mem scheme/all"},
+	{folder: "bulk/job", may: ". auth bulk registrar", tests: "store/mem scheme/all"},
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
@@ -91,7 +92,7 @@ var rooms = []room{
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/desk", may: ". internal/limit internal/wording auth mint namespaces registrar resolver search serve/httpd/describe web", tests: "store/mem scheme/all"},
+	{folder: "serve/desk", may: ". internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web", tests: "store/mem scheme/all"},
 	{folder: "serve/*", may: ". internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal", may: "."},
@@ -100,7 +101,7 @@ var rooms = []room{
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},
 	{folder: "client", may: ". document client/internal ddds mint outbound proof publish/zonemap wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "server", may: ". document internal/disk internal/limit internal/terminal audit auth config outbound publish registrar registry resolver search serve/* web store/*", tests: "scheme/all secret"},
+	{folder: "server", may: ". document internal/disk internal/limit internal/terminal audit auth bulk config outbound publish registrar registry resolver search serve/* web store/*", tests: "scheme/all secret"},
 	{folder: "doctor", may: ". document/apijson internal/disk auth client config registry secret server store/pebble"},
 	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 

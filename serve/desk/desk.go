@@ -21,6 +21,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/bulk/job"
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/search"
@@ -43,6 +44,11 @@ type Options struct {
 	Languages *language.Catalog
 	Now       func() time.Time
 	Log       *slog.Logger // of what an operator should look into; nothing is logged if nil
+
+	// Jobs keeps uploads and bulk changes. It must be set.
+	Jobs *job.Board
+	// UploadTime is how long a browser may take to send a file; 0: as long as for a form.
+	UploadTime time.Duration
 
 	// Find searches records as the principal in the context may find them; nil: the desk lists
 	// namespaces only.
@@ -173,6 +179,21 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"POST " + Root + "person/link":   (*call).makeLink,
 		"POST " + Root + "person/end":    (*call).endPersonSession,
 		"POST " + Root + "person/revoke": (*call).revokePersonToken,
+
+		"GET " + Root + "many":                 (*call).showMany,
+		"POST " + Root + "many":                (*call).sendMany,
+		"GET " + Root + "many/{id}":            (*call).showPreview,
+		"POST " + Root + "many/{id}":           (*call).setPreview,
+		"GET " + Root + "many/{id}/rejects":    (*call).previewRejects,
+		"GET " + Root + "jobs":                 (*call).jobs,
+		"GET " + Root + "jobs/{id}":            (*call).showJob,
+		"POST " + Root + "jobs/{id}/cancel":    (*call).cancelJob,
+		"GET " + Root + "jobs/{id}/result.csv": (*call).jobResult,
+		"GET " + Root + "jobs/{id}/rejects":    (*call).jobRejects,
+		"GET " + Root + "jobs/{id}/undo":       (*call).showUndo,
+		"POST " + Root + "jobs/{id}/undo":      (*call).undo,
+		"GET " + Root + "replace":              (*call).showReplace,
+		"POST " + Root + "replace":             (*call).replace,
 	}
 }
 

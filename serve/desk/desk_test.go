@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/xml"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/bulk/job"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/search"
@@ -36,6 +38,8 @@ type site struct {
 	admin context.Context
 
 	handler *Handler
+	jobs    *job.Board
+	users   *auth.Directory
 
 	now time.Time
 }
@@ -49,12 +53,13 @@ func newSite(t *testing.T, change ...func(*Options)) *site {
 	s.names = schemes
 	directory := auth.NewDirectory(store, clock)
 	s.r = registrar.New(store, schemes, registrar.Options{Now: clock, OnAccess: directory.Forget})
+	s.jobs, s.users = job.NewBoard(job.Options{Registrar: s.r, Schemes: schemes, Now: clock}), directory
 	index := must(search.Open(t.Context(), search.Options{Source: store}))(t)
 	t.Cleanup(func() { index.Close() })
 	public := must(web.New())(t)
 	languages := must(language.New())(t)
 	o := Options{
-		Registrar: s.r, Directory: directory, Store: store, Schemes: schemes, Pages: must(deskpage.New(public, languages))(t), Languages: languages, Now: clock,
+		Registrar: s.r, Directory: directory, Store: store, Schemes: schemes, Pages: must(deskpage.New(public, languages))(t), Languages: languages, Now: clock, Jobs: s.jobs, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Subject: func(r *http.Request, rec *stele.Record, ns *stele.Namespace) describe.Subject {
 			return describe.Subject{Record: rec, Namespace: ns, Base: s.url, Self: s.url + "/" + rec.ID.String()}
 		},

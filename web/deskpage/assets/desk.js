@@ -37,4 +37,18 @@ for (const form of document.querySelectorAll('form[data-live]')) {
       }
     }, 400)
   })
+
+// The page of a job is read again while the job is open, without losing the place.
+const live = document.getElementById('live')
+if (live?.dataset.live) {
+  const read = async () => {
+    const answer = await fetch(live.dataset.live).catch(() => null)
+    if (answer?.ok) {
+      const page = new DOMParser().parseFromString(await answer.text(), 'text/html').getElementById('live')
+      if (page && !page.dataset.live) return location.replace(live.dataset.live)
+      if (page) live.replaceChildren(...page.childNodes)
+    }
+    setTimeout(read, 1000)
+  }
+  setTimeout(read, 1000)
 }

@@ -1,0 +1,289 @@
+package job
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registrar/minting"
+)
+
+// partRows is how many rows are written together. A server that dies costs a second look at so
+// many.
+const partRows = 250
+
+// importRows imports the rows of the upload that are not done.
+func (w *working) importRows(ctx context.Context) error {
+	user, err := w.asUser(ctx)
+	if err != nil {
+		return err
+	}
+	u := w.job.Upload
+	survey, err := w.Board.Look(user, u)
+	if err != nil {
+		return err
+	}
+	format, pool, err := w.Board.format(user, u, &survey)
+	if err != nil {
+		return err
+	}
+	f, err := w.Board.file(ctx, u)
+	if err != nil {
+		return err
+	}
+	reader := bulk.NewReader(f)
+	reader.Lone = true
+	parser, err := bulk.NewParser(w.Board.o.Schemes, reader, f.Name, format)
+	if err != nil {
+		return err
+	}
+	var rows []*bulk.Row
+	seen, done := 0, w.job.Done
+	for row, err := range parser.Rows(reader) {
+		if err != nil {
+			return f.ReadError(err)
+		}
+		if seen++; seen <= done {
+			continue
+		}
+		if rows = append(rows, row); len(rows) == partRows {
+			if err := w.importPart(ctx, rows, pool); err != nil {
+				return err
+			}
+			rows = nil
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return w.importPart(ctx, rows, pool)
+}
+
+// importPart imports some rows, and keeps what became of them.
+func (w *working) importPart(ctx context.Context, rows []*bulk.Row, pool []stele.NamespaceKey) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if w.job.Cancel {
+		return errCancelled
+	}
+	user, err := w.begin(ctx)
+	if err != nil {
+		return err
+	}
+	name := partName(w.job.ID, w.job.Parts)
+	var p part
+	kept, _, err := w.Board.read(ctx, name, &p)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.Namespace != nil {
+			row.Err = errNamespaceRow
+		}
+	}
+	if kept, err = w.nameRows(user, name, kept, &p, rows, pool); err != nil {
+		return err
+	}
+	if err := w.writeRows(user, rows); err != nil {
+		return err
+	}
+	w.resumed = false
+	counts := w.job.Counts
+	p = part{}
+	for _, row := range rows {
+		o := Outcome{Line: row.Line, Kind: kindOf(row)}
+		if row.Record != nil && !(row.Nameless && row.Rejected()) {
+			o.ID = row.Record.ID.String()
+		}
+		if o.Kind == Refused {
+			o.Problems = problemsOf(row.Err)
+		}
+		counts.add(o.Kind)
+		p.Rows = append(p.Rows, o)
+	}
+	c, err := change(name, kept, &p)
+	if err != nil {
+		return err
+	}
+	return w.save(ctx, func(j *Job) {
+		j.Done, j.Parts, j.Counts = j.Done+len(rows), j.Parts+1, counts
+		j.Total = max(j.Total, j.Done)
+	}, c)
+}
+
+// begin returns a context with the rights of the user, after the job has the number of an import.
+func (w *working) begin(ctx context.Context) (context.Context, error) {
+	user, err := w.asUser(ctx)
+	if err != nil || w.job.Import != 0 {
+		return user, err
+	}
+	number, err := w.Board.o.Registrar.BeginImport(user, w.job.Label)
+	if err != nil {
+		return user, err
+	}
+	return user, w.save(ctx, func(j *Job) { j.Import = number })
+}
+
+// nameRows gives names to rows that have none: those of an earlier attempt, or new ones, which are
+// written down at once. It returns what the cell of the part has then. A row is judged before a
+// name is made for it.
+func (w *working) nameRows(ctx context.Context, cell string, kept []byte, p *part, rows []*bulk.Row, pool []stele.NamespaceKey) ([]byte, error) {
+	var nameless []*bulk.Row
+	for _, row := range rows {
+		if row.Nameless && row.Err == nil {
+			nameless = append(nameless, row)
+		}
+	}
+	if len(nameless) == 0 {
+		return kept, nil
+	}
+	if p.Names == nil {
+		good, err := w.judgeRows(ctx, nameless)
+		if err != nil || len(good) == 0 {
+			return kept, err
+		}
+		if p.Names, err = w.mint(ctx, good, pool); err != nil {
+			return kept, err
+		}
+		c, err := change(cell, kept, p)
+		if err != nil {
+			return kept, err
+		}
+		if err := w.save(ctx, func(*Job) {}, c); err != nil {
+			return kept, err
+		}
+		kept = c.After
+	}
+	for _, row := range nameless {
+		names := p.Names[row.Line]
+		if names == nil {
+			if row.Err == nil {
+				row.Err = errNotNamed
+			}
+			continue
+		}
+		ids := make([]stele.ID, len(names))
+		for i, name := range names {
+			var err error
+			if ids[i], err = w.Board.o.Schemes.Parse(name); err != nil {
+				return kept, err
+			}
+		}
+		row.Record.ID, row.Record.Spelling = ids[0], ""
+		row.Record.Aliases = slices.Concat(ids[1:], row.Record.Aliases)
+	}
+	return kept, nil
+}
+
+var errNotNamed = stele.Messagef("job.row-not-named", "it could not be written when names were made for other rows; send it again")
+
+// judgeRows returns the rows that the registry would take; the others are refused.
+func (w *working) judgeRows(ctx context.Context, rows []*bulk.Row) (good []*bulk.Row, err error) {
+	for len(rows) > 0 {
+		// Rows that share a placeholder are judged one after the other.
+		round, later := registrar.FirstOfEach(rows, func(row *bulk.Row) stele.ID { return row.Record.ID })
+		copies := make([]*bulk.Row, len(round))
+		for i, row := range round {
+			c, rec := *row, *row.Record
+			c.Record = &rec
+			copies[i] = &c
+		}
+		if err := bulk.Ingest(ctx, w.Board.o.Registrar, copies, registrar.ImportOptions{DryRun: true, Update: w.job.Upload.Update}); err != nil {
+			return nil, err
+		}
+		for i, row := range round {
+			if copies[i].Rejected() {
+				row.Err = copies[i].Err
+			} else {
+				good = append(good, row)
+			}
+		}
+		rows = later
+	}
+	return good, nil
+}
+
+// mint makes names for rows. A request that is repeated, because the server died before the names
+// were written down, gets the same names.
+func (w *working) mint(ctx context.Context, rows []*bulk.Row, pool []stele.NamespaceKey) (map[int][]string, error) {
+	text := fmt.Sprintf("job-%s-%d-%d", w.job.ID, w.job.Parts, len(rows))
+	key := &minting.IdempotencyKey{Key: text, Digest: sha256.Sum256([]byte(text))}
+	made, err := w.Board.o.Registrar.MintBatch(ctx, key, pool, len(rows), nil)
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[int][]string, len(rows))
+	for i, row := range rows {
+		names[row.Line] = []string{made.Labels[i].ID.String()}
+		for _, alias := range made.Labels[i].Aliases {
+			names[row.Line] = append(names[row.Line], alias.String())
+		}
+	}
+	return names, nil
+}
+
+// writeRows registers or changes the records of rows that are good, except those that an earlier
+// attempt has written.
+func (w *working) writeRows(ctx context.Context, rows []*bulk.Row) error {
+	var good []*bulk.Row
+	for _, row := range rows {
+		if row.Err != nil {
+			continue
+		}
+		if w.resumed {
+			version, err := w.written(ctx, row.Record.ID)
+			if err != nil {
+				return err
+			}
+			if version != 0 {
+				row.Record.Version = version
+				continue
+			}
+		}
+		good = append(good, row)
+	}
+	if len(good) == 0 {
+		return nil
+	}
+	return bulk.Ingest(ctx, w.Board.o.Registrar, good, registrar.ImportOptions{Update: w.job.Upload.Update, Import: w.job.Import})
+}
+
+// written returns the version of a record that this job has written; 0 if there is none. Another
+// user may have changed the record since.
+func (w *working) written(ctx context.Context, id stele.ID) (uint64, error) {
+	for rec, err := range w.Board.o.Registrar.History(ctx, id) {
+		switch {
+		case errors.Is(err, stele.NotFound), errors.Is(err, stele.Forbidden):
+			return 0, nil
+		case err != nil:
+			return 0, err
+		case rec.ID == id && rec.Import == w.job.Import:
+			return rec.Version, nil
+		}
+	}
+	return 0, nil
+}
+
+// noteImport keeps with the import what the job did, once. Without it the import can be reverted
+// all the same.
+func (w *working) noteImport(ctx context.Context) {
+	if w.job.Import == 0 || w.job.Task == Revert {
+		return
+	}
+	ctx = auth.With(ctx, auth.Local())
+	i, err := w.Board.o.Registrar.Import(ctx, w.job.Import)
+	if err == nil && i.Ended.IsZero() {
+		n := w.job.Counts
+		err = w.Board.o.Registrar.NoteImport(ctx, i.Number, registrar.ImportCounts{Created: n.New, Updated: n.Changed, Unchanged: n.Unchanged, Refused: n.Refused})
+	}
+	if err != nil {
+		w.Log.Warn("the numbers of an import can't be kept", "job", w.job.ID, "error", err.Error())
+	}
+}

@@ -1,0 +1,100 @@
+package job
+
+import (
+	"context"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
+)
+
+// Preview of a revert, before anything is written.
+type Preview struct {
+	Withdrawn, Reverted, Left int
+	First                     []registrar.RevertStep // some of those that are left, and then others
+}
+
+// firstSteps is how many records a preview names.
+const firstSteps = 20
+
+// PreviewRevert finds out what undoing a job would do.
+func (b *Board) PreviewRevert(ctx context.Context, id string) (Job, Preview, error) {
+	j, err := b.Get(ctx, id)
+	if err != nil {
+		return j, Preview{}, err
+	}
+	if !j.MayUndo() {
+		return j, Preview{}, refuse(stele.Conflict, "job.not-undoable", "this job can't be undone: it has not ended, it changed nothing, or it was undone already")
+	}
+	var p Preview
+	var others []registrar.RevertStep
+	result, err := b.o.Registrar.RevertImport(ctx, j.Import, registrar.RevertOptions{DryRun: true}, func(step registrar.RevertStep) error {
+		switch {
+		case step.Status == registrar.RevertLeft && len(p.First) < firstSteps:
+			p.First = append(p.First, step)
+		case len(others) < firstSteps:
+			others = append(others, step)
+		}
+		return nil
+	})
+	p.Withdrawn, p.Reverted, p.Left = result.Withdrawn, result.Reverted, result.Left
+	p.First = append(p.First, others...)
+	p.First = p.First[:min(len(p.First), firstSteps)]
+	return j, p, err
+}
+
+// revert undoes what another job did. The registrar keeps how far it is.
+func (w *working) revert(ctx context.Context) error {
+	user, err := w.asUser(ctx)
+	if err != nil {
+		return err
+	}
+	of, err := w.Board.Get(user, w.job.Of)
+	if err != nil {
+		return err
+	}
+	var steps []Outcome
+	flush := func() error {
+		if len(steps) == 0 {
+			return nil
+		}
+		counts := w.job.Counts
+		for _, o := range steps {
+			counts.add(o.Kind)
+		}
+		c, err := change(partName(w.job.ID, w.job.Parts), nil, &part{Rows: steps})
+		if err != nil {
+			return err
+		}
+		done := len(steps)
+		steps = nil
+		if err := w.save(ctx, func(j *Job) {
+			j.Done, j.Parts, j.Counts = j.Done+done, j.Parts+1, counts
+			j.Total = max(j.Total, j.Done)
+		}, c); err != nil {
+			return err
+		}
+		if w.job.Cancel {
+			return errCancelled
+		}
+		return ctx.Err()
+	}
+	result, err := w.Board.o.Registrar.RevertImport(user, of.Import, registrar.RevertOptions{}, func(step registrar.RevertStep) error {
+		o := Outcome{ID: step.ID.String(), Kind: Changed}
+		if step.Status == registrar.RevertLeft {
+			o.Kind, o.Problems = Refused, []Problem{problemOf("", step.Err)}
+		}
+		if steps = append(steps, o); len(steps) < partRows {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	if result.Number != 0 && w.job.Import == 0 {
+		if saved := w.save(context.WithoutCancel(ctx), func(j *Job) { j.Import = result.Number }); saved != nil && err == nil {
+			err = saved
+		}
+	}
+	return err
+}

@@ -1,0 +1,159 @@
+package bulk
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/url"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/registrar"
+)
+
+// Replacement gives targets another beginning: another host, or another beginning of the URL. It
+// does not change values of handles.
+type Replacement struct {
+	From string `json:"from"` // a host, or the beginning of a URL
+	To   string `json:"to"`   // of the same kind
+}
+
+// maxBeginning is how many bytes the beginning of a URL has at most.
+const maxBeginning = 2000
+
+// NewReplacement makes sure that both texts are hosts, or both beginnings of URLs.
+func NewReplacement(from, to string) (Replacement, error) {
+	r := Replacement{strings.TrimSpace(from), strings.TrimSpace(to)}
+	var problems stele.Problems
+	for path, text := range map[string]string{"from": r.From, "to": r.To} {
+		if err := checkBeginning(text); err != nil {
+			problems = append(problems, stele.Problem{Path: path, Err: err})
+		}
+	}
+	if len(problems) == 0 && r.isHost() == strings.Contains(r.To, "://") {
+		problems = stele.Problems{{Path: "to", Err: stele.Messagef("replace.kinds-differ", "give two hosts, or two beginnings of URLs")}}
+	}
+	if len(problems) == 0 && r.From == r.To {
+		problems = stele.Problems{{Path: "to", Err: stele.Messagef("replace.nothing-changes", "it is the same as before")}}
+	}
+	if len(problems) > 0 {
+		return r, &stele.Error{Op: "replace", Kind: stele.Invalid, Err: problems}
+	}
+	return r, nil
+}
+
+// checkBeginning returns what is wrong with a host or the beginning of a URL; nil if nothing is.
+func checkBeginning(text string) error {
+	switch {
+	case text == "":
+		return stele.Messagef("replace.beginning-missing", "give a host such as old.example.org, or the beginning of a URL such as https://old.example.org/maps/")
+	case len(text) > maxBeginning:
+		return stele.Messagef("replace.beginning-too-long", "it has {size} bytes; the beginning of a URL has {most} at most", len(text), maxBeginning)
+	}
+	address := text
+	if !strings.Contains(text, "://") {
+		address = "https://" + text
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.User != nil || address != text && u.Host != text {
+		return stele.Messagef("replace.beginning-wrong", `"{text}" is neither a host nor the beginning of a URL with a host`, text)
+	}
+	return nil
+}
+
+// isHost reports whether hosts are replaced, in URLs of any protocol.
+func (r Replacement) isHost() bool { return !strings.Contains(r.From, "://") }
+
+// Host returns the host at which the targets are that change.
+func (r Replacement) Host() string {
+	from := r.From
+	if r.isHost() {
+		from = "https://" + from
+	}
+	return stele.Target{URL: from}.Host()
+}
+
+// URL returns a URL with its new beginning; false if it has another one.
+func (r Replacement) URL(address string) (string, bool) {
+	if !r.isHost() {
+		rest, ok := strings.CutPrefix(address, r.From)
+		if !ok || rest != "" && !ends(r.From) && !strings.ContainsRune("/?#", rune(rest[0])) {
+			return address, false // https://a.example is not the beginning of https://a.example.org
+		}
+		return r.To + rest, true
+	}
+	protocol, rest, ok := strings.Cut(address, "://")
+	if !ok || len(rest) < len(r.From) || !strings.EqualFold(rest[:len(r.From)], r.From) {
+		return address, false
+	}
+	if rest = rest[len(r.From):]; rest != "" && !strings.ContainsRune("/?#", rune(rest[0])) {
+		return address, false // another host, or another port
+	}
+	return protocol + "://" + r.To + rest, true
+}
+
+// ends reports whether the beginning of a URL ends where a part of it does, so that anything may
+// follow.
+func ends(beginning string) bool {
+	return strings.ContainsRune("/?#=&-_.~", rune(beginning[len(beginning)-1])) || strings.Count(beginning, "/") > 2
+}
+
+// Apply returns the targets of a record with their new beginnings; false if none has the old one.
+func (r Replacement) Apply(rec *stele.Record) ([]stele.Target, bool) {
+	targets, changed := append([]stele.Target(nil), rec.Targets...), false
+	for i := range targets {
+		if next, ok := r.URL(targets[i].URL); ok {
+			targets[i].URL, changed = next, true
+		}
+	}
+	return targets, changed
+}
+
+// Pointer finds records by where they lead: a registrar, or a client of one.
+type Pointer interface {
+	Pointing(ctx context.Context, at stele.Location, after stele.ID) iter.Seq2[*stele.Record, error]
+}
+
+// Matches yields the records that a replacement changes, in the namespaces that the caller may
+// list, after an identifier. In keeps those of some names only; nil: of all. A withdrawn record
+// leads nowhere, and is left.
+func (r Replacement) Matches(ctx context.Context, from Pointer, after stele.ID, in func(stele.ID) bool) iter.Seq2[*stele.Record, error] {
+	return func(yield func(*stele.Record, error) bool) {
+		for rec, err := range from.Pointing(ctx, stele.Location{Host: r.Host()}, after) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if rec.State == stele.Withdrawn || in != nil && !in(rec.ID) {
+				continue
+			}
+			if _, ok := r.Apply(rec); ok && !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Rows returns records as rows of an import that changes their targets, and the versions that they
+// must have for that.
+func (r Replacement) Rows(schemes *stele.Schemes, records []*stele.Record) (rows []*Row, versions []uint64, err error) {
+	for _, rec := range records {
+		next := *rec
+		next.Targets, _ = r.Apply(rec)
+		var said map[string]json.RawMessage
+		if err := json.Unmarshal(document.AppendRecord(nil, &next), &said); err != nil {
+			return nil, nil, err
+		}
+		patch, err := json.Marshal(map[string]any{"id": rec.ID.String(), "targets": said["targets"]})
+		if err != nil {
+			return nil, nil, err
+		}
+		row := &Row{Patch: patch}
+		if row.Record, err = registrar.Patch(schemes, nil, patch); err != nil {
+			return nil, nil, err
+		}
+		rows, versions = append(rows, row), append(versions, rec.Version)
+	}
+	return rows, versions, nil
+}
