@@ -266,13 +266,20 @@ func readConfigFile(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// keyLines returns the lines at which the keys of a TOML text stand, those of the
-// table of resolvers too. A decoder that knows no key reports each, with its
+// keyLines returns the lines at which the keys of a TOML text stand, those in
+// tables too. A decoder that knows no key reports each, with its
 // place; one that knows a table reports the keys in it.
 func keyLines(text []byte) map[string]int {
 	lines := map[string]int{}
 	for _, known := range []any{&struct{}{}, &struct {
-		Global struct{} `toml:"global"`
+		Global       struct{} `toml:"global"`
+		Issuer       struct{} `toml:"issuer"`
+		IssuerLabel  struct{} `toml:"issuer-label"`
+		IssuerClient struct{} `toml:"issuer-client"`
+		IssuerSecret struct{} `toml:"issuer-secret-file"`
+		IssuerScopes struct{} `toml:"issuer-scopes"`
+		IssuerClaim  struct{} `toml:"issuer-groups-claim"`
+		IssuerEnter  struct{} `toml:"issuer-enter"`
 	}{}} {
 		err := gotoml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(known)
 		strict, ok := errors.AsType[*gotoml.StrictMissingError](err)

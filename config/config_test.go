@@ -66,13 +66,24 @@ func TestSettingPlaces(t *testing.T) {
 
 // needs maps settings to those that they require.
 var needs = map[string]string{
-	"host":           `purl-host = ["purl.example.org"]`,
-	"https":          `acme-domain = ["id.example.org"]`,
-	"tls-cert":       "https = ':443'\ntls-key = 'key.pem'",
-	"tls-key":        "https = ':443'\ntls-cert = 'cert.pem'",
-	"acme-domain":    "https = ':443'",
-	"dns-tls":        "dns = '192.0.2.1:53'\ntls-cert = 'cert.pem'\ntls-key = 'key.pem'",
-	"redirect-https": "trusted-proxies = ['127.0.0.1']\nbase = 'https://id.example.org'",
+	"host":                `purl-host = ["purl.example.org"]`,
+	"https":               `acme-domain = ["id.example.org"]`,
+	"tls-cert":            "https = ':443'\ntls-key = 'key.pem'",
+	"tls-key":             "https = ':443'\ntls-cert = 'cert.pem'",
+	"acme-domain":         "https = ':443'",
+	"dns-tls":             "dns = '192.0.2.1:53'\ntls-cert = 'cert.pem'\ntls-key = 'key.pem'",
+	"proxy-user-header":   "trusted-proxies = ['127.0.0.1']",
+	"proxy-groups-header": "trusted-proxies = ['127.0.0.1']\nproxy-user-header = 'Remote-User'",
+	"proxy-make-users":    "trusted-proxies = ['127.0.0.1']\nproxy-user-header = 'Remote-User'",
+	"issuer":              "base = 'https://id.example.org'\nissuer-client.campus = 'stele'\nissuer-secret-file.campus = 'secret'",
+	"issuer-label":        oneIssuer,
+	"issuer-client":       "base = 'https://id.example.org'\nissuer.campus = 'https://login.example.org'\nissuer-secret-file.campus = 'secret'",
+	"issuer-secret-file":  "base = 'https://id.example.org'\nissuer.campus = 'https://login.example.org'\nissuer-client.campus = 'stele'",
+	"issuer-scopes":       oneIssuer,
+	"issuer-groups-claim": oneIssuer,
+	"issuer-group":        oneIssuer + "\nissuer-groups-claim.campus = 'groups'",
+	"issuer-enter":        oneIssuer,
+	"redirect-https":      "trusted-proxies = ['127.0.0.1']\nbase = 'https://id.example.org'",
 }
 
 func writeConfig(t *testing.T, text string) string {

@@ -65,6 +65,30 @@ var settings = []Setting{
 		What: "addresses and networks of proxies that the server trusts for the client's address, scheme and host; empty: none"},
 	{Name: "proxy-header", kind: choiceKind, Usual: "either", Example: "x-forwarded", Choices: []string{"either", "forwarded", "x-forwarded"},
 		What: "header that these proxies set: Forwarded (RFC 7239), or X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host, or either, if a request has only one of the two"},
+	{Name: "proxy-user-header", kind: headerKind, Example: "Remote-User",
+		What: "header in which these proxies send the name of a user whom they have signed in, such as Authelia and Shibboleth do; the proxies must remove it from requests of clients; empty: none"},
+	{Name: "proxy-groups-header", kind: headerKind, Example: "Remote-Groups",
+		What: "header in which these proxies send the groups of that user, with commas or semicolons between them; empty: none"},
+	{Name: "proxy-make-users", kind: boolKind, Usual: "false", Example: "true",
+		What: "make a user whom these proxies have signed in and who does not exist yet"},
+	{Name: "issuer", kind: issuerKind, Example: "campus=https://login.example.org",
+		What: "OpenID provider through which users sign in at the desk: a short name of your choice, and the URL of the issuer as the provider writes it; needs base, issuer-client and issuer-secret-file; register BASE/.desk/issuer/NAME/back there as the redirect URI"},
+	{Name: "issuer-label", kind: issuerTextKind, Example: "campus=Campus",
+		What: "name of each issuer for people, on the sign-in page; empty: the short name"},
+	{Name: "issuer-client", kind: issuerTextKind, Example: "campus=stele",
+		What: "client ID that the provider of each issuer gave to this server"},
+	{Name: "issuer-secret-file", kind: issuerFileKind, Example: "campus=/etc/stele/campus.secret",
+		What: "file of the client secret of each issuer, which only the server should be able to read"},
+	{Name: "issuer-scopes", kind: issuerTextKind, Example: "campus=profile,groups",
+		What: "scopes that the server asks for beside openid, with commas between them"},
+	{Name: "issuer-groups-claim", kind: issuerTextKind, Example: "campus=groups",
+		What: "claim of each issuer that lists the groups of a person; a dot leads into objects, as in realm_access.roles; empty: none"},
+	{Name: "issuer-group", kind: issuerGroupKind, Example: "campus/curators=library-staff",
+		What: "groups that follow from the groups claim: ISSUER/GROUP=VALUE makes people with this value members of the group, at each sign-in, and people without it not"},
+	{Name: "issuer-enter", kind: issuerEnterKind, Example: "campus=claim:affiliation=staff",
+		What: "who may enter through each issuer: none (people whose account is linked to a user), invited (also people with a one-time link, which links the account), or claim:NAME=VALUE (also people with this value in a claim, for whom a user is made); empty: invited"},
+	{Name: "issuer-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
+		What: "addresses and networks, in addition to public ones, at which issuers may be; empty: public addresses only"},
 	{Name: "dns", kind: addressesKind, Example: "192.0.2.1:53,[2001:db8::1]:53",
 		What: "addresses of the DNS listeners (UDP and TCP) for the zones of published namespaces; empty: none"},
 	{Name: "dns-tls", kind: addressesKind, Example: "192.0.2.1:853",
@@ -183,6 +207,18 @@ type Values struct {
 	HSTS           time.Duration     `koanf:"hsts"`
 	TrustedProxies []string          `koanf:"trusted-proxies"`
 	ProxyHeader    string            `koanf:"proxy-header"`
+	ProxyUser      string            `koanf:"proxy-user-header"`
+	ProxyGroups    string            `koanf:"proxy-groups-header"`
+	ProxyMakeUsers bool              `koanf:"proxy-make-users"`
+	Issuer         map[string]string `koanf:"issuer"`
+	IssuerLabel    map[string]string `koanf:"issuer-label"`
+	IssuerClient   map[string]string `koanf:"issuer-client"`
+	IssuerSecret   map[string]string `koanf:"issuer-secret-file"`
+	IssuerScopes   map[string]string `koanf:"issuer-scopes"`
+	IssuerClaim    map[string]string `koanf:"issuer-groups-claim"`
+	IssuerGroup    []string          `koanf:"issuer-group"`
+	IssuerEnter    map[string]string `koanf:"issuer-enter"`
+	IssuerAllow    []string          `koanf:"issuer-allow"`
 	DNS            []string          `koanf:"dns"`
 	DNSTLS         []string          `koanf:"dns-tls"`
 	DNSIdentity    string            `koanf:"dns-identity"`

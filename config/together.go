@@ -20,6 +20,7 @@ func (c *Config) checkTogether() {
 		}
 	}
 	c.checkTLS()
+	c.checkIssuers()
 }
 
 // choosePlace decides between a folder and a database: the source that wins over the

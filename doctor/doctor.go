@@ -92,6 +92,7 @@ var examinations = []examination{
 	{"clock", examineClock},
 	{"certificate", examineCertificate},
 	{"redirect", examineRedirect},
+	{"issuers", examineIssuers},
 	{"zones", examineZones},
 	{"delegation", examineDelegations},
 	{"tokens", examineTokens},

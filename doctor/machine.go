@@ -30,6 +30,9 @@ func examineConfiguration(_ context.Context, x *subject) {
 	}
 	x.examineFile("", 0o022, x.ConfigFile, "others may change it")
 	x.examineFile("", 0o007, x.Config.TLSKey, "others may read the private key")
+	for _, file := range x.Config.IssuerSecret {
+		x.examineFile("", 0o007, file, "others may read the client secret")
+	}
 	x.examineSecretKey()
 	before := x.problems
 	if x.Config.TLSCert != "" && x.Config.TLSKey != "" {

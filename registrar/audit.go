@@ -159,6 +159,10 @@ func cellEntry(ctx context.Context, op string, c *stele.CellChange) *stele.Audit
 			if t, err := auth.ReadToken(cell); err == nil {
 				e.Details = tokenDetails(t)
 			}
+		case mark == auth.IdentityCells:
+			if i, err := auth.ReadIdentity(cell); err == nil {
+				e.Details = identityDetails(i)
+			}
 		}
 		return e
 	}
@@ -215,6 +219,15 @@ func tokenDetails(t auth.Token) string {
 	}
 	if !t.Expires.IsZero() {
 		said += "; expires " + t.Expires.UTC().Format(time.DateOnly)
+	}
+	return said
+}
+
+// identityDetails names the issuer of an account and not its subject, which may be personal.
+func identityDetails(i auth.Identity) string {
+	said := "of user:" + i.User + "; at " + i.Issuer
+	if !i.Ended.IsZero() {
+		said += "; ended"
 	}
 	return said
 }

@@ -117,7 +117,8 @@ func (r *Registrar) restoreRedactions(ctx context.Context, redactions map[stele.
 	return nil
 }
 
-// shutTokens shuts all tokens: the backup can't know which of them were revoked.
+// shutTokens shuts all tokens, and ends all accounts at OpenID providers: the backup can't know
+// which of them were revoked.
 func (r *Registrar) shutTokens(ctx context.Context) error {
 	const op = "restore"
 	w := cellWriter{r: r, op: op}
@@ -136,7 +137,10 @@ func (r *Registrar) shutTokens(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.flush(ctx)
+	if err := w.flush(ctx); err != nil {
+		return err
+	}
+	return r.shutIdentities(ctx, op)
 }
 
 // OpenToken opens a token that a restore without a present registry shut, and returns it

@@ -180,7 +180,10 @@ func (s *server) desk(f *generation, public *web.Pages, subject func(*http.Reque
 	o := desk.Options{
 		Registrar: r.Registrar, Directory: r.Directory, Store: r.Store, Schemes: s.schemes, Pages: pages, Languages: languages, Now: s.now, Log: s.log, Jobs: f.jobs, UploadTime: uploadTime,
 		Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, KeepAddresses: s.LogAddresses,
-		Demo: s.o.Demo, Subject: subject, Patience: s.WriteTimeout,
+		Demo: s.o.Demo, Subject: subject, Patience: s.WriteTimeout, Issuers: s.issuers,
+	}
+	if s.ProxyUser != "" {
+		o.Proxy = &desk.Proxy{UserHeader: s.ProxyUser, GroupsHeader: s.ProxyGroups, Make: s.ProxyMakeUsers, From: httpd.IsFromProxy}
 	}
 	if r.Search != nil {
 		o.Find = r.Search.Find

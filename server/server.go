@@ -25,6 +25,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/audit"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/auth/issuer"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/outbound"
@@ -112,6 +113,7 @@ type server struct {
 	costs      *limit.Rate                // of clients of the resolver
 	held       *limit.Held                // answers that clients have not read
 	turns      *limit.Turns               // to make large answers
+	issuers    []*issuer.Issuer           // through which users sign in
 	generation atomic.Pointer[generation] // that answers now
 	auditFile  atomic.Pointer[audit.File] // to which the audit trail is appended; nil: none
 	life       sync.Mutex                 // held while a generation follows another, or the server ends
@@ -134,6 +136,9 @@ func Run(ctx, hurry context.Context, o Options) error {
 // run serves until ctx ends.
 func (s *server) run(ctx, hurry context.Context) (err error) {
 	if err := s.allowSecondaries(); err != nil {
+		return err
+	}
+	if err := s.openIssuers(); err != nil {
 		return err
 	}
 	if err := s.listen(ctx); err != nil {

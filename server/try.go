@@ -34,6 +34,9 @@ func Try(ctx context.Context, c *config.Config, now func() time.Time, log *slog.
 			c.Wrong("acme-root", "config-check.file-unreadable", "{cause}; let user {user} read it", err, os.Getuid())
 		}
 	}
+	if _, err := c.Issuers(); err != nil && len(c.Problems) == 0 {
+		c.Wrong("issuer-secret-file", "config-check.file-unreadable", "{cause}; let user {user} read it", err, os.Getuid())
+	}
 	if c.Store == "" {
 		tryFolder(c, "data", c.Data)
 	} else {

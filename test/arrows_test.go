@@ -42,6 +42,8 @@ var rooms = []room{
 	{folder: "namespaces", may: ". mint", pure: true, tests: "scheme/all"},
 	{folder: "publish/publishtest", may: ". auth ddds proof publish registrar secret scheme/all store/mem"},
 	{folder: "publish", may: ". internal/dnsrr ddds namespaces proof secret", tests: "auth registrar scheme/all store/mem"}, // it computes, but the DNS library knows sockets
+	{folder: "auth/issuer/issuertest"},                                                                                      // a provider for tests
+	{folder: "auth/issuer", may: ". outbound"},                                                                              // it asks OpenID providers who a person is
 	{folder: "auth", may: ".", tests: "store/mem"},
 	{folder: "secret", may: "."},         // it encrypts what others store, and does not know what that is
 	{folder: "outbound", may: "."},       // the way out of the server, with the rule where to
@@ -87,12 +89,12 @@ var rooms = []room{
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
 	// It judges values as the servers do that they are for.
-	{folder: "config", may: ". internal/spelling internal/terminal audit scheme/* serve/* store/postgres"},
+	{folder: "config", may: ". internal/spelling internal/terminal audit auth scheme/* serve/* store/postgres"},
 
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/desk", may: ". internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web", tests: "store/mem scheme/all"},
+	{folder: "serve/desk", may: ". internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer", tests: "store/mem scheme/all outbound"},
 	{folder: "serve/*", may: ". internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal", may: "."},
@@ -101,8 +103,8 @@ var rooms = []room{
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},
 	{folder: "client", may: ". document client/internal ddds mint outbound proof publish/zonemap wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "server", may: ". document internal/disk internal/limit internal/terminal audit auth bulk config outbound publish registrar registry resolver search serve/* web store/*", tests: "scheme/all secret"},
-	{folder: "doctor", may: ". document/apijson internal/disk auth client config registry secret server store/pebble"},
+	{folder: "server", may: ". document internal/disk internal/limit internal/terminal audit auth bulk config outbound publish registrar registry resolver search serve/* web store/* auth/issuer", tests: "scheme/all secret"},
+	{folder: "doctor", may: ". document/apijson internal/disk auth client config registry secret server store/pebble auth/issuer outbound"},
 	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". document search internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
@@ -110,7 +112,7 @@ var rooms = []room{
 }
 
 // suites are tests that several packages share: tests alone import them.
-var suites = []string{"internal/recordtest", "publish/publishtest", "publish/publishtest", "scheme/schemetest", "store/storetest", "store/postgres/postgrestest", "internal/certtest"}
+var suites = []string{"internal/recordtest", "publish/publishtest", "publish/publishtest", "scheme/schemetest", "store/storetest", "store/postgres/postgrestest", "internal/certtest", "auth/issuer/issuertest"}
 
 // guest is a third-party module and the packages that may import it. Every module
 // that we import has a line; docs/decisions says why it is there.
@@ -125,7 +127,7 @@ const anyTest = "tests"
 var guests = []guest{
 	{"github.com/miekg/dns", "serve/dnsd client internal/dnsrr publish test bench"},
 	{"github.com/jackc/pgx/v5", "store/postgres test bench"},
-	{"github.com/go-jose/go-jose/v4", "proof"},
+	{"github.com/go-jose/go-jose/v4", "proof auth/issuer"},            // in auth/issuer, for its tests
 	{"github.com/cockroachdb/pebble/v2", "store/pebble search bench"}, // in bench it is the peer
 	{"github.com/spf13/cobra", "cmd/stele"},
 	{"github.com/spf13/pflag", "cmd/stele"},
@@ -142,6 +144,9 @@ var guests = []guest{
 	{"rsc.io/qr", "web"},
 	{"github.com/nicksnyder/go-i18n/v2", "web/language"}, // plural forms
 	{"github.com/danielgtaylor/huma/v2", "serve/api"},    // makes schemas of types; it answers no request
+
+	{"github.com/coreos/go-oidc/v3", "auth/issuer"},
+	{"golang.org/x/oauth2", "auth/issuer"},
 
 	{"github.com/google/go-cmp", anyTest},
 	{"github.com/letsencrypt/pebble/v2", anyTest}, // a CA

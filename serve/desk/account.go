@@ -22,6 +22,11 @@ func (c *call) account() error {
 		}
 		v.Tokens = append(v.Tokens, deskpage.Token{ID: t.ID, Label: t.Label, Created: t.Created, Expires: t.Expires, LastUse: t.LastUse, Ended: t.Ended(now)})
 	}
+	v.Issuers = c.issuers(nil)
+	var err error
+	if v.Identities, err = c.identities(); err != nil {
+		return err
+	}
 	return c.show(http.StatusOK, "account", v)
 }
 

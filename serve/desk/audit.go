@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/web/deskpage"
 )
@@ -239,8 +240,8 @@ func (c *call) auditDetails(details string) string {
 			parts[i] = c.language.Text("detail.groups", "names", strings.ReplaceAll(rest, " ", ", "))
 		case word == "expires":
 			parts[i] = c.language.Text("detail.expires", "day", rest)
-		case word == "by" && c.language.Has("proof."+rest):
-			parts[i] = c.language.Text("proof." + rest)
+		case word == "by" && (c.language.Has("proof."+rest) || strings.HasPrefix(rest, string(auth.ProvedByIssuer))):
+			parts[i] = c.howText(auth.Proof(rest))
 		case rest == "" && c.language.Has("detail."+word):
 			parts[i] = c.language.Text("detail." + word)
 		}

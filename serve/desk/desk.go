@@ -21,6 +21,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/auth/issuer"
 	"github.com/stele-id/stele/bulk/job"
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/registrar"
@@ -70,6 +71,11 @@ type Options struct {
 	Patience time.Duration
 	// KeepAddresses: the audit trail has the addresses of clients.
 	KeepAddresses bool
+
+	// Issuers are the OpenID providers through which users sign in; Proxy says how a proxy does
+	// that, nil: none does.
+	Issuers []*issuer.Issuer
+	Proxy   *Proxy
 
 	// Demo is the user whom a visitor on a loopback address may sign in as with one click; "":
 	// there is none.
@@ -133,6 +139,11 @@ func (h *Handler) open() map[string]func(*call) error {
 		"GET " + Root + "link/{credential}":  (*call).showLink,
 		"POST " + Root + "link/{credential}": (*call).useLink,
 		"POST " + Root + "language":          (*call).setLanguage,
+
+		"GET " + Root + "issuer/{name}":             (*call).goToIssuer,
+		"GET " + Root + "issuer/{name}/back":        (*call).backFromIssuer,
+		"POST " + Root + "link/{credential}/issuer": (*call).linkIssuer,
+		"POST " + Root + "sign-in/proxy":            (*call).signInProxy,
 	}
 }
 
@@ -180,20 +191,22 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"POST " + Root + "person/end":    (*call).endPersonSession,
 		"POST " + Root + "person/revoke": (*call).revokePersonToken,
 
-		"GET " + Root + "many":                 (*call).showMany,
-		"POST " + Root + "many":                (*call).sendMany,
-		"GET " + Root + "many/{id}":            (*call).showPreview,
-		"POST " + Root + "many/{id}":           (*call).setPreview,
-		"GET " + Root + "many/{id}/rejects":    (*call).previewRejects,
-		"GET " + Root + "jobs":                 (*call).jobs,
-		"GET " + Root + "jobs/{id}":            (*call).showJob,
-		"POST " + Root + "jobs/{id}/cancel":    (*call).cancelJob,
-		"GET " + Root + "jobs/{id}/result.csv": (*call).jobResult,
-		"GET " + Root + "jobs/{id}/rejects":    (*call).jobRejects,
-		"GET " + Root + "jobs/{id}/undo":       (*call).showUndo,
-		"POST " + Root + "jobs/{id}/undo":      (*call).undo,
-		"GET " + Root + "replace":              (*call).showReplace,
-		"POST " + Root + "replace":             (*call).replace,
+		"GET " + Root + "many":                  (*call).showMany,
+		"POST " + Root + "many":                 (*call).sendMany,
+		"GET " + Root + "many/{id}":             (*call).showPreview,
+		"POST " + Root + "many/{id}":            (*call).setPreview,
+		"GET " + Root + "many/{id}/rejects":     (*call).previewRejects,
+		"GET " + Root + "jobs":                  (*call).jobs,
+		"GET " + Root + "jobs/{id}":             (*call).showJob,
+		"POST " + Root + "jobs/{id}/cancel":     (*call).cancelJob,
+		"GET " + Root + "jobs/{id}/result.csv":  (*call).jobResult,
+		"GET " + Root + "jobs/{id}/rejects":     (*call).jobRejects,
+		"GET " + Root + "jobs/{id}/undo":        (*call).showUndo,
+		"POST " + Root + "jobs/{id}/undo":       (*call).undo,
+		"GET " + Root + "replace":               (*call).showReplace,
+		"POST " + Root + "replace":              (*call).replace,
+		"POST " + Root + "account/issuer":       (*call).joinIssuer,
+		"POST " + Root + "account/issuer/leave": (*call).leaveIssuer,
 	}
 }
 

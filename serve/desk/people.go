@@ -250,10 +250,7 @@ func (c *call) personPage(status int, u auth.User, form deskpage.PersonForm, wro
 
 // sessionView returns a session as pages show it.
 func (c *call) sessionView(s auth.Session) deskpage.Session {
-	how := string(s.How)
-	if c.language.Has("proof." + how) {
-		how = c.language.Text("proof." + how)
-	}
+	how := c.howText(s.How)
 	return deskpage.Session{ID: s.ID, Agent: s.Agent, How: how, Created: s.Created, Seen: s.Seen, This: s.ID == c.session.ID}
 }
 

@@ -2,6 +2,7 @@ package desk
 
 import (
 	"net/http"
+	"net/url"
 
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/web/deskpage"
@@ -23,6 +24,7 @@ func (c *call) askProof() error {
 		v.Kept = c.kept()
 	}
 	v.Frame = c.frame("prove.title", "")
+	v.Issuers = c.issuers(url.Values{"again": {"yes"}})
 	v.Demo = c.mayDemo() && c.who.Name == c.h.o.Demo
 	return c.show(http.StatusForbidden, "prove", v)
 }

@@ -2,10 +2,12 @@ package desk
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/auth/issuer"
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/web/deskpage"
 	"github.com/stele-id/stele/web/language"
@@ -43,11 +45,17 @@ func (c *call) signIn() error {
 		c.redirect(inside(c.r.URL.Query().Get("next")))
 		return nil
 	}
-	v := &deskpage.SignIn{Frame: c.frame("signin.title", ""), Next: inside(c.r.URL.Query().Get("next"))}
+	return c.show(http.StatusOK, "signin", c.signInPage(inside(c.r.URL.Query().Get("next"))))
+}
+
+// signInPage returns the page with all ways to sign in, which lead to a path.
+func (c *call) signInPage(next string) *deskpage.SignIn {
+	v := &deskpage.SignIn{Frame: c.frame("signin.title", ""), Next: next, Issuers: c.issuers(url.Values{"next": {next}})}
+	v.Proxied, _ = c.proxyUser()
 	if c.mayDemo() {
 		v.Demo = c.h.o.Demo
 	}
-	return c.show(http.StatusOK, "signin", v)
+	return v
 }
 
 // mayDemo reports whether the visitor may sign in without a proof: the server is a
@@ -96,6 +104,11 @@ func (c *call) showLink() error {
 		return c.refuseLink(v, err)
 	}
 	v.Invited, v.Expires = l.User, l.Expires
+	for _, i := range c.h.o.Issuers {
+		if s := i.Settings(); s.Enter.Kind != issuer.EnterIfKnown {
+			v.Issuers = append(v.Issuers, deskpage.Issuer{ID: s.Name, Name: s.Title()})
+		}
+	}
 	return c.show(http.StatusOK, "link", v)
 }
 

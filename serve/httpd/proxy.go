@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"net/http"
@@ -84,10 +85,18 @@ func (p *Proxies) Before(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if peer := ClientAddr(r); p.Trust(peer) {
-			r = p.straight(r, peer)
+			r = p.straight(r.WithContext(context.WithValue(r.Context(), fromProxy{}, true)), peer)
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+type fromProxy struct{}
+
+// IsFromProxy reports, after [Proxies.Before], whether a trusted proxy sent a request.
+func IsFromProxy(r *http.Request) bool {
+	from, _ := r.Context().Value(fromProxy{}).(bool)
+	return from
 }
 
 // ClientAddr returns the address of the sender of a request, the zero one if there is none.

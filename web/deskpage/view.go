@@ -53,12 +53,27 @@ type SignIn struct {
 	Demo     string // user whom a demonstration signs in; "" if it is not one
 	Passkeys bool
 	Issuers  []Issuer
+	Proxied  string // user whom a trusted proxy has signed in; "" if there is none
 	Password bool
 	Kept     []Kept // of a form that was sent after the session ended
 }
 
-// Issuer is an OpenID provider.
-type Issuer struct{ Name, URL string }
+// Issuer is an OpenID provider: its name for people, its name in forms, and the URL of a link to it.
+type Issuer struct{ Name, ID, URL string }
+
+// Issue is the page that leads to an OpenID provider after a form.
+type Issue struct {
+	Frame
+	Issuer  string // for people
+	To      string // URL of the provider
+	Invited bool   // a one-time link is used
+}
+
+// Identity is an account at an OpenID provider that signs the user in.
+type Identity struct {
+	ID, Issuer, Label string
+	Created, Used     time.Time
+}
 
 // Kept is a field of a form that is sent again.
 type Kept struct{ Name, Value string }
@@ -75,16 +90,18 @@ type Ended struct {
 // typed is lost: the page has all fields of the form that was sent.
 type Prove struct {
 	Frame
-	Action string // path and query of the step
-	Get    bool   // the step is a page, not a form
-	Kept   []Kept
-	Demo   bool // one click is enough: this is a demonstration
+	Action  string // path and query of the step
+	Get     bool   // the step is a page, not a form
+	Kept    []Kept
+	Issuers []Issuer // where the user can sign in again, in another tab
+	Demo    bool     // one click is enough: this is a demonstration
 }
 
 // Link is the page of a one-time link.
 type Link struct {
 	Frame
 	Invited string // the user whom the link signs in
+	Issuers []Issuer
 	Action  string
 	Expires time.Time
 }
@@ -291,7 +308,11 @@ type Account struct {
 	Frame
 	Sessions []Session
 	Tokens   []Token
-	Link     string // a one-time link that was made just now
+
+	Issuers    []Issuer
+	Identities []Identity
+
+	Link string // a one-time link that was made just now
 }
 
 // Session is a visit.
