@@ -388,14 +388,6 @@ func (c *call) sameNamespace(ns *stele.Namespace, isNew bool, version uint64) []
 	}
 }
 
-// shellWord returns a text as a word of a command line.
-func shellWord(text string) string {
-	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/.,@_-+=") == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
 // pathOf returns a prefix as a path.
 func pathOf(prefix string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(url.PathEscape(prefix), "%2F", "/"), "%3A", ":")
