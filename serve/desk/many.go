@@ -200,11 +200,7 @@ func (c *call) headerProblem(err error) string {
 func (c *call) importCommand(u *job.Upload, v *deskpage.Preview) string {
 	switch {
 	case v.Nameless > 0:
-		naan, shoulder, ok := strings.Cut(strings.TrimPrefix(u.Namespace, "ark:"), "/")
-		if !ok || !strings.HasPrefix(u.Namespace, "ark:") {
-			return ""
-		}
-		return "stele mint ark --naan " + naan + " --shoulder " + shoulder + " --from names.csv --dry-run"
+		return "" // 'stele mint --from' has other flags for each scheme
 	case u.Update:
 		return "stele import --update --dry-run names.csv"
 	}
