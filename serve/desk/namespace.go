@@ -248,7 +248,7 @@ func (c *call) makeNamespace() error {
 	do := c.r.PostForm.Get("do")
 	switch {
 	case f.any(): // the registrar is not asked; what else can be told is told at once
-		ns.Scheme = cmp.Or(ns.Scheme, "ark")
+		ns.Scheme = cmp.Or(ns.Scheme, c.h.o.Schemes.Names()[0])
 		err = ns.Validate()
 	case do == "save":
 		var made *stele.Namespace
@@ -349,7 +349,7 @@ func (c *call) overtakenSpace(ns *stele.Namespace, f *spaceForm) error {
 
 // sameNamespace returns the command and the request that do what the form does.
 func (c *call) sameNamespace(ns *stele.Namespace, isNew bool, version uint64) []deskpage.Same {
-	prefix := cmp.Or(ns.Prefix, "ark:12345/x5")
+	prefix := cmp.Or(ns.Prefix, "PREFIX")
 	command, request := "stele ns add "+shellWord(prefix), "curl -X PUT"
 	if !isNew {
 		command, request = "stele ns set "+shellWord(ns.Key().String()), `curl -X PATCH`
