@@ -37,6 +37,7 @@ for (const form of document.querySelectorAll('form[data-live]')) {
       }
     }, 400)
   })
+}
 
 // The page of a job is read again while the job is open, without losing the place.
 const live = document.getElementById('live')
