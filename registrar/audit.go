@@ -25,9 +25,10 @@ import (
 //   - note audit export: how far the trail was sent to another program.
 //   - note session: when a session was used last.
 //   - keep work: how far a bulk change is; its changes of records have their own entries.
+//   - make challenge key: what seals the challenges of passkeys.
 func unaudited(op string) bool {
 	switch op {
-	case opMint, "forget requests", opSent, opNoteSession, opWork:
+	case opMint, "forget requests", opSent, opNoteSession, opChallengeKey, opWork:
 		return true
 	}
 	return false
@@ -147,6 +148,9 @@ func cellEntry(ctx context.Context, op string, c *stele.CellChange) *stele.Audit
 		if !ok || mark == auth.UsedCells {
 			continue
 		}
+		if mark == auth.PasskeyCells && op == opSignIn {
+			return copiedEntry(ctx, op, cell)
+		}
 		e := entry(ctx, op, strings.TrimSpace(mark)+":"+name)
 		switch {
 		case c.After == nil:
@@ -163,6 +167,10 @@ func cellEntry(ctx context.Context, op string, c *stele.CellChange) *stele.Audit
 			if i, err := auth.ReadIdentity(cell); err == nil {
 				e.Details = identityDetails(i)
 			}
+		case mark == auth.PasskeyCells:
+			if p, err := auth.ReadPasskey(cell); err == nil {
+				e.Details = "of user:" + p.User
+			}
 		}
 		return e
 	}
@@ -173,6 +181,18 @@ func cellEntry(ctx context.Context, op string, c *stele.CellChange) *stele.Audit
 		return entry(ctx, op, "session:"+name)
 	}
 	return nil // a session or a link that ended is removed, or the link was used
+}
+
+// copiedEntry returns the entry of a passkey that signed in though its counter went back; nil if
+// the counter is right: the entry of the session is enough then.
+func copiedEntry(ctx context.Context, op string, cell stele.Cell) *stele.AuditEntry {
+	p, err := auth.ReadPasskey(cell)
+	if err != nil || p.Copied.IsZero() || !p.Copied.Equal(p.Used) {
+		return nil
+	}
+	e := entry(ctx, op, "passkey:"+p.ID)
+	e.Details = "of user:" + p.User + "; its counter went back, so it may have been copied"
+	return e
 }
 
 // visitEntry returns the entry of a session or a link that is made; nil if the cell is neither.

@@ -63,7 +63,7 @@ func (r *Registrar) CreateLink(ctx context.Context, user string, life time.Durat
 // UseLink signs in by a link. The link, which the caller got from [auth.Directory.Link] with its
 // cell, is used up in the same commit: Conflict if another request was faster.
 func (r *Registrar) UseLink(ctx context.Context, l auth.Link, held stele.Cell, agent string) (credential string, s auth.Session, err error) {
-	return r.beginSession(ctx, "sign in", auth.Session{User: l.User, How: auth.ProvedByLink, Agent: agent},
+	return r.beginSession(ctx, opSignIn, auth.Session{User: l.User, How: auth.ProvedByLink, Agent: agent},
 		stele.CellChange{Name: held.Name, Before: held.Value})
 }
 
@@ -71,21 +71,27 @@ func (r *Registrar) UseLink(ctx context.Context, l auth.Link, held stele.Cell, a
 // The caller is a server to which the user has proved who they are, as how says. If old is not "",
 // the session of this ID ends: the credential changes whenever a user proves more.
 func (r *Registrar) BeginSession(ctx context.Context, user string, how auth.Proof, agent, old string) (credential string, s auth.Session, err error) {
-	const op = "sign in"
-	if who := auth.From(ctx); !who.Admin || who.Token != "" {
-		return "", auth.Session{}, refuse(op, stele.ID{}, stele.Forbidden, "session.begun-by-server-only", "only a server begins sessions, for a user who has proved who they are")
+	const op = opSignIn
+	if err := serverOnly(ctx, op); err != nil {
+		return "", auth.Session{}, err
 	}
-	var also []stele.CellChange
-	if old != "" {
-		value, err := r.store.Cell(ctx, auth.SessionCells+old)
-		if err != nil {
-			return "", auth.Session{}, tell(op, err)
-		}
-		if value != nil {
-			also = append(also, stele.CellChange{Name: auth.SessionCells + old, Before: value})
-		}
+	also, err := r.endOld(ctx, op, old)
+	if err != nil {
+		return "", auth.Session{}, err
 	}
 	return r.beginSession(ctx, op, auth.Session{User: user, How: how, Agent: agent}, also...)
+}
+
+// endOld returns the change that ends the session that a new one replaces; none if there is none.
+func (r *Registrar) endOld(ctx context.Context, op, old string) ([]stele.CellChange, error) {
+	if old == "" {
+		return nil, nil
+	}
+	value, err := r.store.Cell(ctx, auth.SessionCells+old)
+	if err != nil || value == nil {
+		return nil, tell(op, err)
+	}
+	return []stele.CellChange{{Name: auth.SessionCells + old, Before: value}}, nil
 }
 
 // beginSession commits a session and other changes. The user of the session is the actor of
@@ -286,14 +292,33 @@ func (r *Registrar) NoteSession(ctx context.Context, s auth.Session) error {
 
 // Operations on sessions that the audit trail treats in a special way.
 const (
-	opSignOut     = "sign out"
-	opNoteSession = "note session"
+	opSignIn       = "sign in"
+	opSignOut      = "sign out"
+	opNoteSession  = "note session"
+	opChallengeKey = "make challenge key"
 )
 
-// endVisits ends all sessions and one-time links.
+// visitsOf returns the changes that end all sessions and one-time links of a user.
+func (r *Registrar) visitsOf(ctx context.Context, op, user string) (list []stele.CellChange, err error) {
+	for _, cells := range []string{auth.SessionCells, auth.LinkCells} {
+		for c, err := range r.store.Cells(ctx, cells, "") {
+			if err != nil {
+				return nil, tell(op, err)
+			}
+			s, notSession := auth.ReadSession(c)
+			l, notLink := auth.ReadLink(c)
+			if notSession == nil && s.User == user || notLink == nil && l.User == user {
+				list = append(list, stele.CellChange{Name: c.Name, Before: c.Value})
+			}
+		}
+	}
+	return list, nil
+}
+
+// endVisits ends all sessions and one-time links, and makes all challenges invalid.
 func (r *Registrar) endVisits(ctx context.Context, op string) error {
 	gone := cellWriter{r: r, op: op}
-	for _, cells := range []string{auth.SessionCells, auth.LinkCells} {
+	for _, cells := range []string{auth.SessionCells, auth.LinkCells, auth.ChallengeCells} {
 		var list []stele.CellChange
 		for c, err := range r.store.Cells(ctx, cells, "") {
 			if err != nil {

@@ -95,7 +95,8 @@ func (r *Registrar) changeUser(ctx context.Context, op string, before auth.User,
 	return next, next.Validate()
 }
 
-// userCommit returns the commit that changes a user. If it revokes the right to
+// userCommit returns the commit that changes a user. One that disables the user ends all their
+// sessions and one-time links too: they must not come back when the user is enabled again. If it revokes the right to
 // administrate, its condition is also that another administrator is unchanged: if two
 // administrators do so to each other at the same time, one commit fails.
 func (r *Registrar) userCommit(ctx context.Context, op string, held stele.Cell, before, next auth.User) (*stele.Commit, error) {
@@ -104,6 +105,13 @@ func (r *Registrar) userCommit(ctx context.Context, op string, held stele.Cell, 
 		return nil, tell(op, err)
 	}
 	c := &stele.Commit{Cells: []stele.CellChange{{Name: cell.Name, Before: held.Value, After: cell.Value}}}
+	if next.Disabled && !before.Disabled {
+		visits, err := r.visitsOf(ctx, op, next.Name)
+		if err != nil {
+			return nil, err
+		}
+		c.Cells = append(c.Cells, visits...)
+	}
 	if !administers(before) || administers(next) {
 		return c, nil
 	}

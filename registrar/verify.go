@@ -178,8 +178,8 @@ func (v *audit) namespaces(ctx context.Context) error {
 	return nil
 }
 
-// access checks that users and tokens can be read, that each token has a user, and that
-// there is an administrator if there are users at all.
+// access checks that users, tokens, sessions, one-time links and passkeys can be read, that each
+// has a user, and that there is an administrator if there are users at all.
 func (v *audit) access(ctx context.Context) error {
 	users, administrators := make(map[string]bool), 0
 	for cell, err := range v.store.Cells(ctx, auth.UserCells, "") {
@@ -208,6 +208,32 @@ func (v *audit) access(ctx context.Context) error {
 			v.problem("verify.token-unreadable", "A token can't be read: {cause}.", stele.Reason(err))
 		case !users[t.User]:
 			v.problem("verify.token-of-missing-user", `The token {token} belongs to the user "{user}", who is not there.`, t.ID, t.User)
+		}
+	}
+	for cells, owner := range map[string]func(stele.Cell) (string, error){
+		auth.SessionCells: func(c stele.Cell) (string, error) { s, err := auth.ReadSession(c); return s.User, err },
+		auth.LinkCells:    func(c stele.Cell) (string, error) { l, err := auth.ReadLink(c); return l.User, err },
+		auth.PasskeyCells: func(c stele.Cell) (string, error) { p, err := auth.ReadPasskey(c); return p.User, err },
+	} {
+		if err := v.owned(ctx, cells, users, owner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// owned checks that sessions, one-time links or passkeys can be read, and that each has a user.
+func (v *audit) owned(ctx context.Context, cells string, users map[string]bool, owner func(stele.Cell) (string, error)) error {
+	for cell, err := range v.store.Cells(ctx, cells, "") {
+		if err != nil {
+			return tell("verify", err)
+		}
+		user, err := owner(cell)
+		switch {
+		case err != nil:
+			v.problem("verify.credential-unreadable", "A session, a one-time link or a passkey can't be read: {cause}.", stele.Reason(err))
+		case !users[user]:
+			v.problem("verify.credential-of-missing-user", `The cell "{cell}" belongs to the user "{user}", who is not there.`, cell.Name, user)
 		}
 	}
 	return nil

@@ -143,14 +143,16 @@ var guests = []guest{
 	{"github.com/maypok86/otter/v2", "resolver client"},
 	{"rsc.io/qr", "web"},
 	{"github.com/nicksnyder/go-i18n/v2", "web/language"}, // plural forms
-	{"github.com/danielgtaylor/huma/v2", "serve/api"},    // makes schemas of types; it answers no request
+	{"github.com/go-webauthn/webauthn", "serve/desk"},
+	{"github.com/danielgtaylor/huma/v2", "serve/api"}, // makes schemas of types; it answers no request
 
 	{"github.com/coreos/go-oidc/v3", "auth/issuer"},
 	{"golang.org/x/oauth2", "auth/issuer"},
 
 	{"github.com/google/go-cmp", anyTest},
-	{"github.com/letsencrypt/pebble/v2", anyTest}, // a CA
-	{"github.com/google/uuid", anyTest},           // a peer to measure against
+	{"github.com/letsencrypt/pebble/v2", anyTest},   // a CA
+	{"github.com/descope/virtualwebauthn", anyTest}, // an authenticator
+	{"github.com/google/uuid", anyTest},             // a peer to measure against
 	{"github.com/rogpeppe/go-internal", anyTest},
 	{"pgregory.net/rapid", anyTest},
 	{"go.uber.org/goleak", anyTest},

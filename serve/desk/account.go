@@ -6,9 +6,20 @@ import (
 	"github.com/stele-id/stele/web/deskpage"
 )
 
-// account shows the sessions and tokens of the user.
+// account shows the passkeys, sessions and tokens of the user.
 func (c *call) account() error {
 	v := &deskpage.Account{Frame: c.frame(c.language.Text("account.title", "user", c.who.Name), "account")}
+	v.PasskeyHost = c.passkeyHost()
+	for p, err := range c.h.o.Registrar.Passkeys(c.ctx, c.who.Name) {
+		if err != nil {
+			return err
+		}
+		k := deskpage.Passkey{ID: p.ID, Name: p.Name, Created: p.Created, Used: p.Used, Copied: !p.Copied.IsZero()}
+		if v.PasskeyHost != "" && p.Site != v.PasskeyHost {
+			k.Other = p.Site
+		}
+		v.Passkeys = append(v.Passkeys, k)
+	}
 	for s, err := range c.h.o.Registrar.Sessions(c.ctx, c.who.Name) {
 		if err != nil {
 			return err

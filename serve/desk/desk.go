@@ -136,6 +136,8 @@ func (h *Handler) open() map[string]func(*call) error {
 	return map[string]func(*call) error{
 		"GET " + Root + "sign-in":            (*call).signIn,
 		"POST " + Root + "sign-in/demo":      (*call).signInDemo,
+		"POST " + Root + "sign-in/passkey":   (*call).signInPasskey,
+		"POST " + Root + "passkey/options":   (*call).passkeyOptions,
 		"GET " + Root + "link/{credential}":  (*call).showLink,
 		"POST " + Root + "link/{credential}": (*call).useLink,
 		"POST " + Root + "language":          (*call).setLanguage,
@@ -207,6 +209,12 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"POST " + Root + "replace":              (*call).replace,
 		"POST " + Root + "account/issuer":       (*call).joinIssuer,
 		"POST " + Root + "account/issuer/leave": (*call).leaveIssuer,
+
+		"POST " + Root + "prove/passkey":           (*call).provePasskey,
+		"GET " + Root + "account/passkeys/new":     (*call).newPasskey,
+		"POST " + Root + "account/passkeys":        (*call).addPasskey,
+		"POST " + Root + "account/passkeys/rename": (*call).renamePasskey,
+		"POST " + Root + "account/passkeys/remove": (*call).removePasskey,
 	}
 }
 

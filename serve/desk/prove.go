@@ -3,6 +3,7 @@ package desk
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/web/deskpage"
@@ -16,17 +17,47 @@ func (c *call) fresh() error { return c.who.NeedProof("prove", c.h.o.Now()) }
 
 // askProof shows the page that asks the user to prove again who they are.
 func (c *call) askProof() error {
-	v := &deskpage.Prove{Action: c.r.URL.RequestURI(), Get: c.r.Method == http.MethodGet || c.r.Method == http.MethodHead}
-	if !v.Get {
+	get := c.r.Method == http.MethodGet || c.r.Method == http.MethodHead
+	if !get {
 		if err := c.readForm(); err != nil {
 			return err
 		}
-		v.Kept = c.kept()
 	}
-	v.Frame = c.frame("prove.title", "")
+	return c.showProve(c.r.URL.RequestURI(), get)
+}
+
+// proofField begins the names of the fields of a proof. They are not sent on to the step that needs it.
+const proofField = "proof.credential"
+
+// showProve shows the page that asks for a proof before the step at a path, which is a page or a form.
+func (c *call) showProve(to string, get bool, problems ...deskpage.Problem) error {
+	v := &deskpage.Prove{Frame: c.frame("prove.title", ""), Action: to, Get: get}
+	v.Problems = problems
+	for _, k := range c.kept() {
+		if !strings.HasPrefix(k.Name, "proof.") {
+			v.Kept = append(v.Kept, k)
+		}
+	}
 	v.Issuers = c.issuers(url.Values{"again": {"yes"}})
 	v.Demo = c.mayDemo() && c.who.Name == c.h.o.Demo
+	if v.PasskeyHost = c.passkeyHost(); v.PasskeyHost != "" {
+		has, err := c.hasPasskey()
+		if err != nil {
+			return err
+		}
+		if !has {
+			v.PasskeyHost = ""
+		}
+	}
 	return c.show(http.StatusForbidden, "prove", v)
+}
+
+// hasPasskey reports whether the user has a passkey.
+func (c *call) hasPasskey() (bool, error) {
+	for _, err := range c.h.o.Registrar.Passkeys(c.ctx, c.who.Name) {
+		return err == nil, err
+	}
+	return false, nil
 }
 
 // proveDemo renews the proof of a visitor of a demonstration.
@@ -43,9 +74,12 @@ func (c *call) proved(how auth.Proof) error {
 	if err := c.enter(c.who.Name, how); err != nil {
 		return err
 	}
-	http.Redirect(c.w, c.r, inside(c.r.URL.Query().Get("to")), http.StatusTemporaryRedirect) // which keeps method and form
+	c.leadOn(inside(c.r.URL.Query().Get("to")))
 	return nil
 }
+
+// leadOn leads to the step that needed a proof. The status keeps the method and the form.
+func (c *call) leadOn(to string) { http.Redirect(c.w, c.r, to, http.StatusTemporaryRedirect) }
 
 // enter begins a session of a user who has proved who they are. The session that the browser had
 // ends.

@@ -50,7 +50,7 @@ func (c *call) signIn() error {
 
 // signInPage returns the page with all ways to sign in, which lead to a path.
 func (c *call) signInPage(next string) *deskpage.SignIn {
-	v := &deskpage.SignIn{Frame: c.frame("signin.title", ""), Next: next, Issuers: c.issuers(url.Values{"next": {next}})}
+	v := &deskpage.SignIn{Frame: c.frame("signin.title", ""), Next: next, PasskeyHost: c.passkeyHost(), Issuers: c.issuers(url.Values{"next": {next}})}
 	v.Proxied, _ = c.proxyUser()
 	if c.mayDemo() {
 		v.Demo = c.h.o.Demo
@@ -141,8 +141,20 @@ func (c *call) useLink() error {
 		}
 	}
 	c.setSession(credential)
-	c.redirect(Root)
+	c.redirect(c.afterLink(l.User))
 	return nil
+}
+
+// afterLink returns the page that follows a one-time link: it offers a passkey to a user who has
+// none, so that the next visit needs no link.
+func (c *call) afterLink(user string) string {
+	if c.passkeyHost() == "" {
+		return Root
+	}
+	for range c.h.o.Registrar.Passkeys(auth.With(c.ctx, auth.Local()), user) {
+		return Root // there is one, or the store can't be read: the page is an offer only
+	}
+	return Root + "account/passkeys/new?first=yes"
 }
 
 // signOut ends the session.

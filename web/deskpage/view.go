@@ -49,13 +49,13 @@ type Option struct {
 // SignIn is the page on which a user says who they are.
 type SignIn struct {
 	Frame
-	Next     string // path to which signing in leads
-	Demo     string // user whom a demonstration signs in; "" if it is not one
-	Passkeys bool
-	Issuers  []Issuer
-	Proxied  string // user whom a trusted proxy has signed in; "" if there is none
-	Password bool
-	Kept     []Kept // of a form that was sent after the session ended
+	Next        string // path to which signing in leads
+	Demo        string // user whom a demonstration signs in; "" if it is not one
+	PasskeyHost string // for which passkeys are; "" if none are offered
+	Issuers     []Issuer
+	Proxied     string // user whom a trusted proxy has signed in; "" if there is none
+	Password    bool
+	Kept        []Kept // of a form that was sent after the session ended
 }
 
 // Issuer is an OpenID provider: its name for people, its name in forms, and the URL of a link to it.
@@ -90,11 +90,12 @@ type Ended struct {
 // typed is lost: the page has all fields of the form that was sent.
 type Prove struct {
 	Frame
-	Action  string // path and query of the step
-	Get     bool   // the step is a page, not a form
-	Kept    []Kept
-	Issuers []Issuer // where the user can sign in again, in another tab
-	Demo    bool     // one click is enough: this is a demonstration
+	Action      string // path and query of the step
+	Get         bool   // the step is a page, not a form
+	Kept        []Kept
+	Issuers     []Issuer // where the user can sign in again, in another tab
+	Demo        bool     // one click is enough: this is a demonstration
+	PasskeyHost string   // "" if the user has no passkey, or none is offered
 }
 
 // Link is the page of a one-time link.
@@ -306,13 +307,31 @@ type Namespaces struct {
 // Account is what a user has here: sessions, tokens.
 type Account struct {
 	Frame
-	Sessions []Session
-	Tokens   []Token
+	PasskeyHost string // for which passkeys are; "" if none are offered
+	Passkeys    []Passkey
+	Sessions    []Session
+	Tokens      []Token
 
 	Issuers    []Issuer
 	Identities []Identity
 
 	Link string // a one-time link that was made just now
+}
+
+// Passkey is a passkey of the user.
+type Passkey struct {
+	ID, Name      string
+	Created, Used time.Time
+	Copied        bool   // it may have been copied
+	Other         string // the host that it is for, if that is not this one
+}
+
+// NewPasskey is the form that adds a passkey.
+type NewPasskey struct {
+	Frame
+	Host  string
+	First bool // the user has just signed in by a link
+	Name  Field
 }
 
 // Session is a visit.

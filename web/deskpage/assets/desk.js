@@ -15,6 +15,51 @@ for (const box of document.querySelectorAll('.copy')) {
   box.append(button)
 }
 
+// A form that needs a passkey asks the browser for it, and sends what the browser answers in a
+// field. Where the browser knows no passkeys, or the page is at another host, the form stays hidden.
+const credentials = window.PublicKeyCredential?.parseCreationOptionsFromJSON ? navigator.credentials : null
+let waiting
+
+async function ask(form, mediation) {
+  const create = form.dataset.passkey === 'create'
+  waiting?.abort()
+  const { signal } = waiting = new AbortController()
+  const options = await fetch('/.desk/passkey/options', { method: 'POST', body: new URLSearchParams({ for: form.dataset.passkey }), signal })
+  if (!options.ok) return form.submit() // the answer says why, in a page
+  const json = await options.json()
+  const answer = create
+    ? await credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(json), signal })
+    : await credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(json), mediation, signal })
+  form.querySelector('[name$=credential]').value = JSON.stringify(answer)
+  form.submit()
+}
+
+for (const form of document.querySelectorAll('form[data-passkey]')) {
+  const { rp, failed, there } = form.dataset
+  if (!credentials || location.hostname !== rp && !location.hostname.endsWith('.' + rp)) continue
+  form.hidden = false
+  const button = form.querySelector('button')
+  button.disabled = false
+  const said = document.createElement('p')
+  said.className = 'wrong'
+  said.setAttribute('role', 'alert')
+  form.append(said)
+  form.addEventListener('submit', async event => {
+    event.preventDefault()
+    said.textContent = ''
+    button.disabled = true
+    try {
+      await ask(form)
+    } catch (problem) {
+      said.textContent = problem.name === 'InvalidStateError' && there || failed
+    }
+    button.disabled = false
+  })
+  if (form.querySelector('[autocomplete~=webauthn]') && await PublicKeyCredential.isConditionalMediationAvailable?.()) {
+    ask(form, 'conditional').catch(() => {}) // the button is still there
+  }
+}
+
 // After a form was refused, the list of problems has the focus.
 document.getElementById('problems')?.focus()
 
