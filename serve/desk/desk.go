@@ -215,6 +215,8 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"POST " + Root + "account/passkeys":        (*call).addPasskey,
 		"POST " + Root + "account/passkeys/rename": (*call).renamePasskey,
 		"POST " + Root + "account/passkeys/remove": (*call).removePasskey,
+		"GET " + Root + "account/tokens/new":       (*call).newToken,
+		"POST " + Root + "account/tokens":          (*call).makeToken,
 	}
 }
 

@@ -349,6 +349,21 @@ type Token struct {
 	Ended            bool
 }
 
+// NewToken is the form that makes a token.
+type NewToken struct {
+	Frame
+	Label, Scope, Namespaces, Expires Field
+	Scopes, Lives                     []Option
+}
+
+// MadeToken shows a token that was just made, once.
+type MadeToken struct {
+	Frame
+	Credential, Label string
+	Expires           time.Time
+	Never             bool
+}
+
 // Failure is the page of an error.
 type Failure struct {
 	Frame
