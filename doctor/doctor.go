@@ -150,7 +150,8 @@ type findings struct {
 	users      map[string]auth.User
 	tokens     []auth.Token
 	zones      []stele.ZoneState
-	sealed     bool // nothing is written
+	sites      []string // hosts for which there are passkeys; not known if a server was asked
+	sealed     bool     // nothing is written
 }
 
 // report passes a finding to the caller of the examinations.

@@ -120,6 +120,28 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
+// TestPasskeys: passkeys need https, and are for one host.
+func TestPasskeys(t *testing.T) {
+	for _, tt := range []struct {
+		base  string
+		sites []string
+		text  string
+	}{
+		{"", nil, ""},
+		{"https://id.example.org", []string{"id.example.org"}, ""},
+		{"http://localhost:8080", nil, ""},
+		{"http://id.example.org", nil, "offers no passkeys"},
+		{"https://new.example.org:8443", []string{"id.example.org", "new.example.org"}, "there are passkeys for id.example.org, and base has the host new.example.org"},
+	} {
+		x, found := newTestSubject(nil)
+		x.Config.Base = tt.base
+		x.judgePasskeys(tt.sites)
+		if got := found(); tt.text == "" && len(got) > 0 || tt.text != "" && !has(got, "", Warning, tt.text) {
+			t.Errorf("%s: %v", tt.base, got)
+		}
+	}
+}
+
 // TestRoom judges disks.
 func TestRoom(t *testing.T) {
 	const reserve = pebble.DefaultReserve

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -68,6 +69,9 @@ func (x *subject) lookThroughServer(ctx context.Context) {
 	}
 	x.registry = &found
 	x.judgeStatus(found.status)
+	if !x.Away {
+		x.judgePasskeys(nil)
+	}
 }
 
 // mayOpen reports whether the registry can be opened without harm: what is written into a
@@ -113,6 +117,9 @@ func (x *subject) lookIntoStore(ctx context.Context) {
 				break
 			}
 		}
+		if found.sites, err = r.Registrar.PasskeySites(ctx); err != nil {
+			return err
+		}
 		return found.read(ctx, r.Registrar)
 	})
 	if err != nil {
@@ -124,6 +131,7 @@ func (x *subject) lookIntoStore(ctx context.Context) {
 		return
 	}
 	x.registry = &found
+	x.judgePasskeys(found.sites)
 	switch {
 	case found.sealed:
 	case x.Place.IsDatabase():
@@ -169,6 +177,23 @@ func (f *findings) read(ctx context.Context, from lister) error {
 		f.zones = append(f.zones, z)
 	}
 	return nil
+}
+
+// judgePasskeys judges whether passkeys, which are for the hosts given, work at the public address.
+func (x *subject) judgePasskeys(sites []string) {
+	base, err := url.Parse(x.Config.Base)
+	if err != nil || base.Host == "" {
+		return
+	}
+	host := base.Hostname()
+	if base.Scheme != "https" && host != "localhost" && !strings.HasSuffix(host, ".localhost") {
+		x.warn("set base to an address with https", "doctor.no-passkeys", "the public address {base} is not https, so the desk offers no passkeys", x.Config.Base)
+		return
+	}
+	others := slices.DeleteFunc(slices.Clone(sites), func(site string) bool { return site == host })
+	if len(others) > 0 {
+		x.warn("give their users a link, by which they make new ones: stele user link", "doctor.passkeys-of-other-host", "there are passkeys for {hosts}, and base has the host {host}: they don't work there", strings.Join(others, ", "), host)
+	}
 }
 
 // searchBehind is how many changes the search index of a server may be behind.

@@ -3,6 +3,7 @@ package registrar
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -155,6 +156,24 @@ func (r *Registrar) Passkeys(ctx context.Context, user string) iter.Seq2[auth.Pa
 			}
 		}
 	}
+}
+
+// PasskeySites returns the hosts for which there are passkeys, sorted. Only an administrator may ask.
+func (r *Registrar) PasskeySites(ctx context.Context) (sites []string, err error) {
+	const op = "list passkeys"
+	if err := administrate(ctx, op, stele.ID{}); err != nil {
+		return nil, err
+	}
+	for c, err := range r.store.Cells(ctx, auth.PasskeyCells, "") {
+		if err != nil {
+			return nil, tell(op, err)
+		}
+		if p, err := auth.ReadPasskey(c); err == nil && !slices.Contains(sites, p.Site) {
+			sites = append(sites, p.Site)
+		}
+	}
+	slices.Sort(sites)
+	return sites, nil
 }
 
 // RenamePasskey gives a passkey of the caller another name.

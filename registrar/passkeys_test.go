@@ -110,6 +110,9 @@ func TestPasskeys(t *testing.T) {
 		t.Errorf("%d cells are left", len(list))
 	}
 
+	if sites := must(f.PasskeySites(f.admin))(t); strings.Join(sites, " ") != "id.example.org" {
+		t.Errorf("got %q", sites)
+	}
 	want(t, f.RenamePasskey(f.inside("bob"), p.ID, "Mine"), stele.NotFound)
 	want(t, f.RemovePasskey(f.inside("bob"), p.ID), stele.NotFound)
 	want(t, f.RenamePasskey(f.inside("ann"), p.ID, strings.Repeat("x", 101)), stele.Invalid)
