@@ -11,6 +11,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -259,24 +260,35 @@ func (i *Issuer) person(ctx context.Context, p *oidc.Provider, s sealed, token *
 	if at, ok := claims["auth_time"].(float64); s.Again != "" && (!ok || i.o.Now().Sub(time.Unix(int64(at), 0)).Abs() > VisitLife) {
 		return Person{}, stele.Messagef("issuer.not-signed-in-again", "the provider did not ask the person to sign in again")
 	}
-	if i.wants(claims) && p.UserInfoEndpoint() != "" {
-		info, err := p.UserInfo(ctx, oauth2.StaticTokenSource(token))
-		if err != nil {
+	needed := i.wants(claims)
+	if p.UserInfoEndpoint() != "" && (needed || i.o.read(id.Subject, claims).Label == "") {
+		more, err := i.more(ctx, p, id.Subject, claims, token)
+		switch {
+		case err == nil:
+			claims = more
+		case needed: // a label alone is no reason to refuse the person
 			return Person{}, err
 		}
-		if info.Subject != id.Subject { // OpenID Connect Core 1.0, section 5.3.2
-			return Person{}, stele.Messagef("issuer.subject-differs", "the subject of the user info is not that of the ID token")
-		}
-		more := map[string]any{}
-		if err := info.Claims(&more); err != nil {
-			return Person{}, err
-		}
-		for name, value := range claims { // which are signed
-			more[name] = value
-		}
-		claims = more
 	}
 	return i.o.read(id.Subject, claims), nil
+}
+
+// more returns the claims with those that the provider tells at its user info endpoint. Claims of the
+// ID token, which are signed, stay.
+func (i *Issuer) more(ctx context.Context, p *oidc.Provider, subject string, claims map[string]any, token *oauth2.Token) (map[string]any, error) {
+	info, err := p.UserInfo(ctx, oauth2.StaticTokenSource(token))
+	if err != nil {
+		return nil, err
+	}
+	if info.Subject != subject { // OpenID Connect Core 1.0, section 5.3.2
+		return nil, stele.Messagef("issuer.subject-differs", "the subject of the user info is not that of the ID token")
+	}
+	more := map[string]any{}
+	if err := info.Claims(&more); err != nil {
+		return nil, err
+	}
+	maps.Copy(more, claims)
+	return more, nil
 }
 
 // wants reports whether claims that the settings name are missing.

@@ -157,7 +157,7 @@ func TestIssuerMakes(t *testing.T) {
 // TestIssuerLinks: users link an account on their page, or with a one-time link, and leave it.
 func TestIssuerLinks(t *testing.T) {
 	s := newIssuerSite(t, "invited")
-	s.provider.SignIn(map[string]any{"sub": "7", "name": "Olga P.", "groups": []string{"press"}}, nil)
+	s.provider.SignIn(map[string]any{"sub": "7", "groups": []string{"press"}}, map[string]any{"name": "Olga P."})
 	b := s.browser()
 	b.get(s.visit(b.get("/.desk/issuer/campus"))).has(403, "linked to no user")
 	olga := s.as("olga")
