@@ -85,7 +85,7 @@ func (r *Registrar) Invite(ctx context.Context, in Invitation) (Invited, error) 
 // inviteInto commits an invitation with a role in a namespace.
 func (r *Registrar) inviteInto(ctx context.Context, op string, in Invitation, cells []stele.CellChange) error {
 	if !in.Role.IsValid() {
-		return refuse(op, stele.ID{}, stele.Invalid, "role.unknown", `"{role}" is not a role; there are reader, editor and owner`, in.Role)
+		return unknownRole(op, in.Role)
 	}
 	_, err := r.writeNamespace(ctx, op, in.Namespace, func(before *stele.Namespace) (*stele.Namespace, error) {
 		if before == nil {

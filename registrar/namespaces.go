@@ -53,7 +53,11 @@ func (r *Registrar) SetNamespace(ctx context.Context, key stele.NamespaceKey, if
 }
 
 func (r *Registrar) setNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error, seed func(before, next *stele.Namespace) error) (*stele.Namespace, error) {
-	const op = "set namespace"
+	return r.changeNamespace(ctx, "set namespace", key, ifVersion, change, seed)
+}
+
+// changeNamespace is setNamespace for an operation that the audit trail names.
+func (r *Registrar) changeNamespace(ctx context.Context, op string, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error, seed func(before, next *stele.Namespace) error) (*stele.Namespace, error) {
 	return r.writeNamespace(ctx, op, key, func(before *stele.Namespace) (*stele.Namespace, error) {
 		if before == nil {
 			return nil, refuse(op, stele.ID{}, stele.NotFound, "namespace.missing", "there is no namespace {namespace}; add it first", key)

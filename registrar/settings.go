@@ -27,6 +27,9 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *namespaceT
 	if err := mayWriteNamespace(ctx, op, ancestors, before, next); err != nil {
 		return nil, nil, err
 	}
+	if err := r.keepsOwner(ctx, op, ancestors, before, next); err != nil {
+		return nil, nil, err
+	}
 	if err := r.hasKey(op, before, next); err != nil {
 		return nil, nil, err
 	}
@@ -67,7 +70,8 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *namespaceT
 }
 
 // mayWriteNamespace requires the role owner above a namespace that is new, or whose
-// owner or quota changes, and the role owner in it for all other changes. The list of ancestors
+// owner or quota changes, and the role owner in it for all other changes. The user who is named as
+// the owner hands that over to another one, and every user leaves. The list of ancestors
 // begins with the namespace as it will be, which gives no rights yet.
 func mayWriteNamespace(ctx context.Context, op string, ancestors []*stele.Namespace, before, next *stele.Namespace) error {
 	who := auth.From(ctx)
@@ -81,6 +85,7 @@ func mayWriteNamespace(ctx context.Context, op string, ancestors []*stele.Namesp
 		}
 	}
 	rules := auth.MayManage(who, above...)
+	hands := before != nil && before.Owner == who.Name && next.Owner != "" && auth.MayManage(who, before)
 	switch {
 	case auth.MayManage(who, above[bounded+1:]...):
 		return nil
@@ -88,9 +93,9 @@ func mayWriteNamespace(ctx context.Context, op string, ancestors []*stele.Namesp
 		return refuse(op, stele.ID{}, stele.Forbidden, "namespace.quota-above-not-held", `"{user}" may not make namespaces here, where the quota of {namespace} would not hold; who may set that quota can`, who.Name, above[bounded].Key())
 	case before == nil:
 		return forbidSettings(op, who, above[0])
-	case before.Quota != next.Quota, before.Owner != next.Owner && !rules:
+	case before.Quota != next.Quota, before.Owner != next.Owner && !rules && !hands:
 		return refuse(op, stele.ID{}, stele.Forbidden, "namespace.owner-or-quota-protected", `"{user}" may not change owner or quota of {namespace}; the owners of what is above it and administrators can`, who.Name, next.Key())
-	case rules, auth.MayManage(who, before):
+	case rules, auth.MayManage(who, before), leaves(who, before, next):
 		return nil
 	}
 	return forbidSettings(op, who, before)

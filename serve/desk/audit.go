@@ -21,7 +21,7 @@ const maxAuditRead = 20_000
 var operations = []string{
 	"register", "mint", "mint and register", "update", "withdraw", "reinstate", "revert", "disavow", "redact", "begin import", "import",
 	"add namespace", "set namespace", "hand over namespace", "take over namespace", "leave namespace",
-	"add user", "invite user", "set user", "create link", "sign in", "sign out", "create token", "revoke token", "open token",
+	"add user", "invite user", "set user", "set preferences", "create link", "sign in", "sign out", "create token", "revoke token", "open token",
 	"publish", "set zone keys", "set TSIG key", "raise zone", "add hosts", "skip counter", "shut template", "encrypt secrets", "rotate secret key",
 	"backup", "restore", "compact", "trim audit trail", "authenticate",
 }
@@ -208,7 +208,7 @@ func (c *call) auditObject(e *stele.AuditEntry) (text, address string) {
 		case kind == "user" && c.who.Admin:
 			address = personURL(name)
 		case kind == "namespace":
-			address = Root + "names?namespace=" + url.QueryEscape(name)
+			address = Root + "namespace?namespace=" + url.QueryEscape(name)
 		}
 		return text, address
 	}

@@ -217,6 +217,14 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"POST " + Root + "account/passkeys/remove": (*call).removePasskey,
 		"GET " + Root + "account/tokens/new":       (*call).newToken,
 		"POST " + Root + "account/tokens":          (*call).makeToken,
+
+		"GET " + Root + "members":            (*call).showMembers,
+		"POST " + Root + "members/give":      (*call).grant,
+		"POST " + Root + "members/take":      (*call).ungrant,
+		"POST " + Root + "members/hand-over": (*call).handOver,
+		"POST " + Root + "members/leave":     (*call).leave,
+		"GET " + Root + "settings":           (*call).showSettings,
+		"POST " + Root + "settings":          (*call).saveSettings,
 	}
 }
 
@@ -245,6 +253,8 @@ type call struct {
 	language *language.Language
 	session  auth.Session
 	who      auth.Principal
+
+	preferred string // language that the user has set; may be empty
 }
 
 // answer makes a handler of a page.
@@ -256,6 +266,7 @@ func (h *Handler) answer(serve func(*call) error, closed bool) http.HandlerFunc 
 		}
 		c := &call{h: h, w: w, r: r, ctx: auth.WithOrigin(r.Context(), origin), language: h.o.Languages.Of(r, "", "")}
 		err := c.identify()
+		c.speak()
 		switch {
 		case err != nil:
 		case closed && !c.who.IsKnown():

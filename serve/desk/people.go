@@ -316,7 +316,3 @@ func (c *call) revokePersonToken() error {
 	c.redirect(personURL(c.r.PostForm.Get("name")) + "&done=token-revoked")
 	return nil
 }
-
-func membersURL(key stele.NamespaceKey) string {
-	return Root + "names?namespace=" + url.QueryEscape(key.String())
-}

@@ -173,6 +173,11 @@ func (c *call) setLanguage() error {
 		return err
 	}
 	if l := c.h.o.Languages.Get(c.r.PostForm.Get("tag")); l != nil {
+		if c.preferred != "" { // which comes before the cookie
+			if err := c.prefer(l.Tag); err != nil {
+				return err
+			}
+		}
 		http.SetCookie(c.w, &http.Cookie{Name: language.Cookie, Value: l.Tag, Path: "/", MaxAge: 365 * 24 * 3600, SameSite: http.SameSiteLaxMode, Secure: c.isSecure(), HttpOnly: true})
 	}
 	c.redirect(inside(c.r.PostForm.Get("next")))

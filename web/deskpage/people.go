@@ -100,3 +100,42 @@ type PersonRole struct {
 	Role                  stele.Role
 	Group                 string // by which the user has it; "" if it is the user's own
 }
+
+// Members is who may do what in a namespace.
+type Members struct {
+	Frame
+	Key, Title, NamesURL, AuditURL  string
+	Owner                           string     // the user who is named as the owner; may be empty
+	Role                            stele.Role // of the user who looks
+	List                            []Member
+	MayGrant, MayHandOver, MayLeave bool
+	Named                           bool // the user who looks is named as the owner
+	Name, To, Asked                 Field
+	IsGroup                         bool
+	Roles                           []Option
+	Effective                       *Effective // of the user who is asked about; nil if none is
+}
+
+// Member is a user or a group with a role.
+type Member struct {
+	To, Name                 string
+	URL                      string // of the user; may be empty
+	Group, Named             bool
+	Role                     stele.Role
+	Here                     bool // given in the namespace itself
+	From, FromTitle, FromURL string
+}
+
+// Effective is what one user may do in a namespace.
+type Effective struct {
+	Name            string
+	Role            stele.Role // NoRole: none
+	Admin, Disabled bool
+	By              []Member
+}
+
+// Settings is what a user prefers.
+type Settings struct {
+	Frame
+	Tongues []Option
+}
