@@ -20,6 +20,7 @@ type Namespace struct {
 	Delegate    string   // a URL with {id} or {rest} in it, of the resolver that answers instead
 	Checked     bool     // names end in a NOID check character
 	Passthrough bool     // what follows a registered name is appended to its targets, from any character on at which names may be cut
+	Reviewed    bool     // changes by editors are proposals here and below, which an owner approves
 	Quota       uint64   // how many names there may be, identifiers and aliases; 0: no limit
 	Publication Publication
 	Grants      []Grant      // the roles of principals and groups other than the owner

@@ -53,12 +53,32 @@ func MayList(p Principal, ancestors ...*stele.Namespace) bool {
 // MayMint reports whether p may make new names in a namespace, and register records under
 // them.
 func MayMint(p Principal, ancestors ...*stele.Namespace) bool {
-	return p.Has(ScopeMint) && p.limits.contain(ancestors) && roleOf(p, ancestors).Includes(stele.RoleEditor)
+	return p.Has(ScopeMint) && p.limits.contain(ancestors) && roleOf(p, ancestors).Includes(writing(ancestors))
 }
 
-// MayWrite reports whether p may register and change records in a namespace.
+// MayWrite reports whether p may register and change records in a namespace: as an editor, or
+// only as an owner if changes are reviewed there.
 func MayWrite(p Principal, ancestors ...*stele.Namespace) bool {
+	return RoleIn(p, ancestors...).Includes(writing(ancestors))
+}
+
+// MayPropose reports whether p may propose records and changes of them in a namespace.
+func MayPropose(p Principal, ancestors ...*stele.Namespace) bool {
 	return RoleIn(p, ancestors...).Includes(stele.RoleEditor)
+}
+
+// IsReviewed reports whether an owner approves what editors propose in a namespace: if it says
+// so, or one above it does.
+func IsReviewed(ancestors ...*stele.Namespace) bool {
+	return slices.ContainsFunc(ancestors, func(ns *stele.Namespace) bool { return ns.Reviewed && ns.Prefix != "" })
+}
+
+// writing returns the role that a user needs to write records.
+func writing(ancestors []*stele.Namespace) stele.Role {
+	if IsReviewed(ancestors...) {
+		return stele.RoleOwner
+	}
+	return stele.RoleEditor
 }
 
 // MayManage reports whether p may change a namespace itself, grant roles there, and make

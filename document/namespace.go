@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked passthrough quota publication grants keys version created modified by"
+	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked passthrough reviewed quota publication grants keys version created modified by"
 	minterFields    = "kind host port ip ipPort allowPrivate granularity template seed"
 )
 
@@ -72,6 +72,8 @@ func (d *document) namespace(n *stele.Namespace) {
 			n.Checked = d.bool()
 		case "passthrough":
 			n.Passthrough = d.bool()
+		case "reviewed":
+			n.Reviewed = d.bool()
 		case "quota":
 			n.Quota = d.number(math.MaxUint64)
 		case "publication":
@@ -154,6 +156,7 @@ func (w *jsonWriter) namespace(n *stele.Namespace) {
 	w.text("delegate", n.Delegate)
 	w.flag("checked", n.Checked)
 	w.flag("passthrough", n.Passthrough)
+	w.flag("reviewed", n.Reviewed)
 	w.number("quota", n.Quota, 0)
 	w.publication(&n.Publication)
 	w.grants(n.Grants)

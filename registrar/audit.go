@@ -142,6 +142,9 @@ func cellEntry(ctx context.Context, op string, c *stele.CellChange) *stele.Audit
 	if string(c.Before) == string(c.After) && (c.Before == nil) == (c.After == nil) {
 		return nil
 	}
+	if e := proposalEntry(ctx, op, c); e != nil {
+		return e
+	}
 	cell := stele.Cell{Name: c.Name, Value: c.After}
 	for _, mark := range accessMarks {
 		name, ok := strings.CutPrefix(c.Name, mark)

@@ -111,7 +111,7 @@ func shown(ctx context.Context, now, v *stele.Record, ancestors []*stele.Namespa
 	case now.Withheld.Hides(v.Version):
 		v = withhold(v)
 		v.Redacted = true
-	case now.Withheld.Disavowal(v.Version) != nil && !auth.MayWrite(who, ancestors...):
+	case now.Withheld.Disavowal(v.Version) != nil && !auth.MayPropose(who, ancestors...):
 		v = withhold(v)
 	case !auth.MayRead(who, v, ancestors...):
 		v = withhold(v)

@@ -138,7 +138,7 @@ func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o Impor
 // write. Bookmarks are never removed, so a caller that can't import leaves none.
 func (s *namespaceTree) mayWriteSomewhere(who auth.Principal) bool {
 	for _, sp := range s.All() {
-		if auth.MayWrite(who, sp.Namespace) {
+		if auth.MayWrite(who, s.Ancestors(sp)...) {
 			return true
 		}
 	}

@@ -49,7 +49,7 @@ func (r *Registrar) MintAndRegister(ctx context.Context, record *stele.Record, p
 	if err != nil {
 		return nil, err
 	}
-	_, done, err := r.minters.Register(ctx, op, pool, &registration{r, op, pool, first})
+	_, done, err := r.minters.Register(ctx, op, pool, &registration{r, op, pool, first, nil})
 	if err != nil {
 		return nil, err
 	}
@@ -65,21 +65,31 @@ func (r *Registrar) MintBatch(ctx context.Context, key *minting.IdempotencyKey, 
 	if n < 1 || n > minting.MaxBatch {
 		return minting.Batch{}, refuse(q.Op, stele.ID{}, stele.Invalid, "mint.count-out-of-range", "{count} names are asked for; ask for 1 to {most} at a time", n, minting.MaxBatch)
 	}
-	if err := r.mayMint(ctx, pool); err != nil {
-		return minting.Batch{}, err
-	}
-	if record != nil {
-		q.Op = "mint and register"
-		first, err := r.beginBatch(ctx, q.Op, n, record)
-		if err != nil {
+	if record == nil {
+		if err := r.mayMint(ctx, pool); err != nil {
 			return minting.Batch{}, err
 		}
-		q.Time, q.Registration = first.Created, &registration{r, q.Op, pool, first}
+		made, err := r.minters.MintBatch(ctx, q)
+		if err == nil && !made.Replayed {
+			r.minted(ctx, pool, n)
+		}
+		return made, err
 	}
+	q.Op = "mint and register"
+	return r.mintWith(ctx, q, record)
+}
+
+// mintWith makes names and registers a record under each, with changes of cells in the same commit.
+func (r *Registrar) mintWith(ctx context.Context, q minting.Request, record *stele.Record, cells ...stele.CellChange) (minting.Batch, error) {
+	if err := r.mayMint(ctx, q.Pool); err != nil {
+		return minting.Batch{}, err
+	}
+	first, err := r.beginBatch(ctx, q.Op, q.Count, record)
+	if err != nil {
+		return minting.Batch{}, err
+	}
+	q.Time, q.Registration = first.Created, &registration{r, q.Op, q.Pool, first, cells}
 	made, err := r.minters.MintBatch(ctx, q)
-	if err == nil && record == nil && !made.Replayed {
-		r.minted(ctx, pool, n)
-	}
 	for i, rec := range made.Records { // others may keep what was committed
 		made.Records[i] = clone(rec)
 	}
@@ -126,7 +136,7 @@ func (r *Registrar) mayMint(ctx context.Context, pool []stele.NamespaceKey) erro
 			return refuse("mint", stele.ID{}, stele.NotFound, "namespace.missing", "there is no namespace {namespace}; add it first", key)
 		}
 		if who, ancestors := auth.From(ctx), s.Ancestors(sp); !auth.MayMint(who, ancestors...) {
-			return forbid("mint", stele.ID{}, who, ancestors[0])
+			return forbidWriting("mint", stele.ID{}, who, ancestors)
 		}
 		if sp.Minter.Kind == stele.NoMinter {
 			return refuse("mint", stele.ID{}, stele.Invalid, "namespace.no-minter", "the namespace {namespace} has no minter; set one", key)
@@ -142,6 +152,7 @@ type registration struct {
 	op    string
 	pool  []stele.NamespaceKey
 	first *stele.Record // without an identifier
+	cells []stele.CellChange
 }
 
 // Check judges the record before it has a name.
@@ -179,7 +190,7 @@ func (n *registration) Commit(ctx context.Context, labels []minting.Label) (*ste
 		return nil, err
 	}
 	ctx = auth.With(ctx, auth.From(ctx).Minting())
-	c := &stele.Commit{Records: n.Records(labels, n.first.Created), Counter: s.counter}
+	c := &stele.Commit{Records: n.Records(labels, n.first.Created), Cells: n.cells, Counter: s.counter}
 	for _, rec := range c.Records {
 		at := s.lookup()
 		if err := n.r.admit(ctx, n.op, at, nil, rec); err != nil {

@@ -137,6 +137,11 @@ func (r *Registrar) AddAlias(ctx context.Context, name stele.ID, ifVersion uint6
 
 // revise commits what change makes of the record that has this name.
 func (r *Registrar) revise(ctx context.Context, op string, name stele.ID, ifVersion uint64, change func(*stele.Record) error) (*stele.Record, error) {
+	return r.reviseWith(ctx, op, name, ifVersion, change)
+}
+
+// reviseWith is revise, with changes of cells in the same commit.
+func (r *Registrar) reviseWith(ctx context.Context, op string, name stele.ID, ifVersion uint64, change func(*stele.Record) error, cells ...stele.CellChange) (*stele.Record, error) {
 	s, err := r.view(ctx)
 	if err != nil {
 		return nil, err
@@ -157,7 +162,7 @@ func (r *Registrar) revise(ctx context.Context, op string, name stele.ID, ifVers
 		if err != nil || next == nil {
 			return before, err
 		}
-		err = r.apply(ctx, op, &stele.Commit{Records: []*stele.Record{next}, Counter: at.counter})
+		err = r.apply(ctx, op, &stele.Commit{Records: []*stele.Record{next}, Cells: cells, Counter: at.counter})
 		if err == nil {
 			return clone(next), nil
 		}

@@ -199,6 +199,14 @@ func authorise(ctx context.Context, op string, id stele.ID, ancestors []*stele.N
 	if auth.MayWrite(who, ancestors...) {
 		return nil
 	}
+	return forbidWriting(op, id, who, ancestors)
+}
+
+// forbidWriting refuses what needs the right to write records.
+func forbidWriting(op string, id stele.ID, who auth.Principal, ancestors []*stele.Namespace) error {
+	if auth.MayPropose(who, ancestors...) {
+		return refuse(op, id, stele.Forbidden, "user.may-only-propose", `"{user}" is an editor of the namespace {namespace}, where an owner approves changes; propose this one at the desk`, who.Name, ancestors[0].Key())
+	}
 	return forbid(op, id, who, ancestors[0])
 }
 

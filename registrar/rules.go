@@ -26,6 +26,12 @@ func (r *Registrar) admitKept(ctx context.Context, op string, s *lookup, before,
 	if err := mayWrite(ctx, op, s, before, next); err != nil {
 		return err
 	}
+	return r.judge(op, s, before, next, kept)
+}
+
+// judge decides whether a version of a record is right, whoever writes it. It reports all
+// problems together.
+func (r *Registrar) judge(op string, s *lookup, before, next *stele.Record, kept bool) error {
 	problems, err := problemsOf(next.Validate())
 	if err != nil {
 		return tell(op, err)

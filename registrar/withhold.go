@@ -2,6 +2,7 @@ package registrar
 
 import (
 	"context"
+	"errors"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -25,13 +26,23 @@ func (r *Registrar) Redact(ctx context.Context, name stele.ID, ifVersion uint64,
 	if err := r.needProof(ctx, op); err != nil {
 		return nil, err
 	}
-	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
+	rec, err := r.store.Record(ctx, name)
+	if err != nil && !errors.Is(err, stele.NotFound) {
+		return nil, tell(op, err)
+	}
+	var proposals []stele.CellChange
+	if rec != nil { // proposals have content of the record too
+		if proposals, err = r.endedProposals(ctx, op, rec.ID); err != nil {
+			return nil, err
+		}
+	}
+	return r.reviseWith(ctx, op, name, ifVersion, func(next *stele.Record) error {
 		blank(next)
 		next.State, next.Redacted = stele.Withdrawn, true
 		next.Tombstone = &stele.Tombstone{Reason: reason, At: r.now()}
 		next.Withheld.Erased = next.Version // of the version before; it gets its own number later
 		return nil
-	})
+	}, proposals...)
 }
 
 // Disavow declares that versions of a record, from first to last, are not to be used: a

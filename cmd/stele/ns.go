@@ -413,6 +413,7 @@ func (f *namespaceFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.given.Delegate, "delegate", "", "`URL` of another resolver to redirect to, with {id} or {rest} in the place of the name")
 	flags.BoolVar(&f.given.Checked, "check", false, "names end in a NOID check character; the registry refuses mistyped ones")
 	flags.BoolVar(&f.given.Passthrough, "passthrough", false, "append what follows a registered name to the URLs of its targets, as if all targets were partial: in ARKs and PURLs x12 leads to the target of x1, with 2 appended")
+	flags.BoolVar(&f.given.Reviewed, "review", false, "an owner approves what editors propose, here and in namespaces below; editors write nothing themselves")
 	flags.Uint64Var(&f.given.Quota, "quota", 0, "maximum number of names, including aliases (0: no limit)")
 	usage.Choices(cmd, "minter", stele.MinterIBI, stele.MinterNOID, stele.MinterPILIN, stele.MinterUUID)
 	usage.Choices(cmd, "protocol", "https", "http", "ftp", "ftps", "sftp", "rsync", "rtsp")
@@ -431,6 +432,7 @@ func (f *namespaceFlags) apply(ns *stele.Namespace) {
 		"delegate":     func() { ns.Delegate = f.given.Delegate },
 		"check":        func() { ns.Checked = f.given.Checked },
 		"passthrough":  func() { ns.Passthrough = f.given.Passthrough },
+		"review":       func() { ns.Reviewed = f.given.Reviewed },
 		"quota":        func() { ns.Quota = f.given.Quota },
 	} {
 		if f.cmd.Flags().Changed(flag) {

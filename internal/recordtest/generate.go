@@ -134,6 +134,7 @@ var AnyNamespace = rapid.Custom(func(t *rapid.T) *stele.Namespace {
 		Delegate:    BytesText.Draw(t, "delegate"),
 		Checked:     rapid.Bool().Draw(t, "checked"),
 		Passthrough: rapid.Bool().Draw(t, "passthrough"),
+		Reviewed:    rapid.Bool().Draw(t, "reviewed"),
 		Quota:       rapid.Uint64().Draw(t, "quota"),
 		Publication: AnyPublication.Draw(t, "publication"),
 		Grants: Few(rapid.Custom(func(t *rapid.T) stele.Grant {
@@ -364,6 +365,7 @@ var GoodNamespace = rapid.Custom(func(t *rapid.T) *stele.Namespace {
 		Delegate:    rapid.SampledFrom([]string{"", "https://resolver.example.org/{id}", "http://example.org/a?b={rest}&c={id}"}).Draw(t, "delegate"),
 		Quota:       rapid.Uint64().Draw(t, "quota"),
 		Passthrough: rapid.Bool().Draw(t, "passthrough"),
+		Reviewed:    rapid.Bool().Draw(t, "reviewed"),
 		Grants: rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) stele.Grant {
 			return stele.Grant{
 				To:   rapid.SampledFrom([]string{"user:", "group:"}).Draw(t, "kind") + "n" + GoodName.Draw(t, "to"),

@@ -2,6 +2,7 @@ package minting
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -160,7 +161,7 @@ func (b *batch) commit(ctx context.Context, made *Batch) error {
 		if len(kept) > stele.MaxCell {
 			return stele.Errorf(b.Op, stele.ID{}, stele.Invalid, "mint.names-too-large-to-keep", "the names have {bytes} bytes, more than can be kept of a request; ask for fewer at a time", len(kept))
 		}
-		c.Cells = []stele.CellChange{{Name: b.cell, After: kept}}
+		c.Cells = append(slices.Clip(c.Cells), stele.CellChange{Name: b.cell, After: kept})
 	}
 	if c.Records == nil && c.Cells == nil {
 		return nil

@@ -76,7 +76,7 @@ func (ms *Minters) registerOne(ctx context.Context, op string, pool []stele.Name
 		return Label{}, nil, err
 	}
 	if reserve != nil {
-		c.Minters, c.Cells = reserve.Minters, reserve.Cells
+		c.Minters, c.Cells = reserve.Minters, append(slices.Clip(c.Cells), reserve.Cells...)
 	}
 	err = ms.registry.Apply(ctx, op, c)
 	switch {

@@ -45,7 +45,7 @@ func AppendNamespace(b []byte, n *stele.Namespace) []byte {
 // that has something in it, so that other namespaces keep the bytes that they had.
 func appendLater(b []byte, n *stele.Namespace) []byte {
 	p := &n.Publication
-	extended := isExtended(p)
+	extended := isExtended(p) || n.Reviewed
 	passing := extended || n.Passthrough
 	keys := passing || len(n.Keys) > 0
 	secured := keys || isSecured(p)
@@ -70,10 +70,14 @@ func appendLater(b []byte, n *stele.Namespace) []byte {
 	if extended {
 		b = appendExtension(b, p)
 	}
-	if p.Catalog != "" || p.Exact {
+	exact := p.Exact || n.Reviewed
+	if p.Catalog != "" || exact {
 		b = appendText(b, p.Catalog)
 	}
-	if p.Exact {
+	if exact {
+		b = appendBool(b, p.Exact)
+	}
+	if n.Reviewed {
 		b = appendBool(b, true)
 	}
 	return b
@@ -153,6 +157,10 @@ func (d *decoder) later(n *stele.Namespace) {
 	if len(d.rest) > 0 {
 		n.Publication.Exact = d.bool()
 		odd = !n.Publication.Exact
+	}
+	if len(d.rest) > 0 {
+		n.Reviewed = d.bool()
+		odd = !n.Reviewed
 	}
 	if d.err == nil && odd {
 		d.fail(errOdd) // nothing is written of it then

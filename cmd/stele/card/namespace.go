@@ -44,6 +44,9 @@ func Namespace(ns *stele.Namespace, d access.NamespaceDetails, now time.Time) st
 	if ns.Passthrough {
 		Rows(&b, "passthrough", "what follows a registered name is appended to its targets")
 	}
+	if ns.Reviewed {
+		Rows(&b, "review", "an owner approves what editors propose")
+	}
 	if ns.TTL > 0 {
 		Rows(&b, "TTL", fmt.Sprintf("%d s", ns.TTL))
 	}

@@ -142,6 +142,7 @@ type Namespace struct {
 	Delegate    string               `json:"delegate,omitempty" maxLength:"2000" doc:"The resolver that answers instead: a URL with {id} or {rest} in it."`
 	Checked     bool                 `json:"checked,omitempty" doc:"Names end in a NOID check character."`
 	Passthrough bool                 `json:"passthrough,omitempty" doc:"What follows a registered name, from any character on at which names may be cut, is appended to the URLs of its targets, as if they were partial: in ARKs and PURLs x12 leads to the target of x1, with a 2 appended."`
+	Reviewed    bool                 `json:"reviewed,omitempty" doc:"Changes by editors are proposals here and in namespaces below, which an owner approves."`
 	Quota       uint64               `json:"quota,omitempty" doc:"How many names there may be, identifiers of records and aliases; without it there is no limit."`
 	Publication *publicationDocument `json:"publication,omitempty" doc:"How it is published in the DNS."`
 	Grants      []grantDocument      `json:"grants,omitempty" maxItems:"1000" doc:"Who has which role there, and in all below it."`
