@@ -113,6 +113,19 @@ func (c *curator) work(scripts bool) {
 	c.judge("labels")
 	c.open(record)
 
+	// A proposal; who may write may propose as well.
+	c.fill("#what", "An atlas of rivers and lakes")
+	c.text(`document.querySelector("button[value=save]").value = "propose"`)
+	c.click("button[value=propose]")
+	c.sees("Proposed. An owner decides about it.", "Take it back")
+	c.judge("proposal")
+	c.open(c.site + "/.desk/proposals")
+	c.sees("An atlas of rivers and lakes")
+	c.judge("proposals")
+	c.click("main ul a")
+	c.click("form[action$=decline] button")
+	c.open(record)
+
 	// Change it, look at its history, and go back.
 	c.fill("#what", "An atlas of great rivers")
 	c.click("button[value=save]")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/web"
 	"github.com/stele-id/stele/web/deskpage"
 )
@@ -22,13 +23,13 @@ func (c *call) history() error {
 	if err != nil {
 		return err
 	}
-	role, err := c.roleFor(rec.ID)
+	role, propose, err := c.rightsAt(rec.ID)
 	if err != nil {
 		return err
 	}
 	before, _ := strconv.ParseUint(values.Get("before"), 10, 64) // else from the newest on
 	v := &deskpage.History{Frame: c.frame("history.title", "names"), ID: rec.ID.String(), URL: recordURL(rec.ID), Current: rec.Version,
-		MayWrite: role == stele.RoleEditor || role == stele.RoleOwner}
+		MayWrite: !propose && role.Includes(stele.RoleEditor)}
 	list, next, err := c.versions(rec.ID, before, historyRows)
 	if err != nil {
 		return err
@@ -91,7 +92,10 @@ func (c *call) showWithdraw() error {
 	if err != nil {
 		return err
 	}
-	v := c.withdrawPage(rec)
+	v, err := c.withdrawPage(rec)
+	if err != nil {
+		return err
+	}
 	if t := rec.Tombstone; t != nil {
 		v.Reason.Value = t.Reason
 		if t.Replacement.IsValid() {
@@ -101,12 +105,13 @@ func (c *call) showWithdraw() error {
 	return c.show(http.StatusOK, "withdraw", v)
 }
 
-func (c *call) withdrawPage(rec *stele.Record) *deskpage.Withdraw {
-	return &deskpage.Withdraw{
+func (c *call) withdrawPage(rec *stele.Record) (*deskpage.Withdraw, error) {
+	_, propose, err := c.rightsAt(rec.ID)
+	return &deskpage.Withdraw{MayPropose: propose,
 		Frame: c.frame("withdraw.title", "names"), ID: rec.ID.String(), URL: recordURL(rec.ID), Version: rec.Version,
 		Reason: deskpage.Field{ID: "reason", Name: "reason"}, Replacement: deskpage.Field{ID: "replacement", Name: "replacement"},
 		Reasons: []string{c.language.Text("reason.mistake"), c.language.Text("reason.duplicate"), c.language.Text("reason.lost"), c.language.Text("reason.owner")},
-	}
+	}, err
 }
 
 // withdraw shows the tombstone as readers will see it, and then withdraws the record.
@@ -118,7 +123,10 @@ func (c *call) withdraw() error {
 	if err != nil {
 		return err
 	}
-	v := c.withdrawPage(rec)
+	v, err := c.withdrawPage(rec)
+	if err != nil {
+		return err
+	}
 	v.Version = c.numbered("version")
 	v.Reason.Value, v.Replacement.Value = strings.TrimSpace(c.r.PostForm.Get("reason")), strings.TrimSpace(c.r.PostForm.Get("replacement"))
 	wrong := func(f *deskpage.Field, text string) {
@@ -140,6 +148,14 @@ func (c *call) withdraw() error {
 	if c.r.PostForm.Get("do") != "withdraw" {
 		v.Preview = &deskpage.Tombstone{Reason: v.Reason.Value, Replacement: v.Replacement.Value, At: c.h.o.Now()}
 		return c.show(http.StatusOK, "withdraw", v)
+	}
+	if v.MayPropose {
+		next := *rec
+		next.State, next.Tombstone = stele.Withdrawn, &stele.Tombstone{Reason: v.Reason.Value, At: c.h.o.Now(), Replacement: replacement}
+		return c.propose(registrar.Proposal{Record: &next, Base: max(v.Version, 1)}, func(text string) error {
+			v.Problems, v.Version = append(v.Problems, deskpage.Problem{Text: text}), rec.Version
+			return c.show(http.StatusConflict, "withdraw", v)
+		})
 	}
 	if _, err := c.h.o.Registrar.Withdraw(c.ctx, rec.ID, max(v.Version, 1), v.Reason.Value, replacement); err != nil {
 		if stele.KindOf(err) != stele.Invalid && stele.KindOf(err) != stele.Conflict {

@@ -31,6 +31,7 @@ type form struct {
 	statement      string
 	alias          string            // names that are added, one a line
 	readers        string            // one a line
+	remark         string            // for the owner who approves the form
 	wrong          map[string]string // by the ID of the input
 	general        []string          // what is wrong with no field in particular
 }
@@ -58,7 +59,7 @@ func parseForm(values url.Values) *form {
 		namespace: values.Get("namespace"), own: strings.TrimSpace(values.Get("own")), once: values.Get("once"), reserve: values.Get("reserve") == "yes",
 		what: unixLines(values.Get("what")), who: unixLines(values.Get("who")), when: unixLines(values.Get("when")),
 		level: values.Get("level"), until: values.Get("until"), statement: unixLines(values.Get("statement")),
-		alias: values.Get("alias"), readers: values.Get("readers"), wrong: make(map[string]string),
+		alias: values.Get("alias"), readers: values.Get("readers"), remark: unixLines(strings.TrimSpace(values.Get("note"))), wrong: make(map[string]string),
 	}
 	f.version, _ = strconv.ParseUint(values.Get("version"), 10, 64) // 0 if it is damaged, which no record has
 	for i := range stele.MaxTargets {
@@ -345,6 +346,7 @@ func (f *form) fill(c *call, v *deskpage.Edit) {
 	}
 	v.Until, v.Statement = f.input("until", "until", f.until), f.input("statement", "statement", f.statement)
 	v.Alias, v.Readers = f.input("alias", "alias", f.alias), f.input("readers", "readers", f.readers)
+	v.Note = f.input("note", "note", f.remark)
 	v.Types, v.LanguageTags = usualTypes, usualLanguages
 }
 

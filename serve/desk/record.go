@@ -61,6 +61,9 @@ func (c *call) newPage(status int, f *form) error {
 			v.MayMint = ns.Minter.Kind != stele.NoMinter
 			v.Sample = c.sample(ns)
 		}
+		if v.MayPropose, err = c.mayOnlyPropose(key); err != nil {
+			return err
+		}
 	}
 	if f.once == "" {
 		f.once = rand.Text()
@@ -101,6 +104,17 @@ func (c *call) makeNew() error {
 		rec.State = stele.Reserved
 	}
 	err := f.apply(c, rec)
+	if err == nil && do == "propose" {
+		p, err := c.proposeNew(f, rec)
+		if err == nil {
+			c.redirect(proposalURL(p.ID) + "&done=proposed")
+			return nil
+		}
+		if err := f.judge(c, asInvalid(err)); err != nil {
+			return err
+		}
+		return c.newPage(http.StatusUnprocessableEntity, f)
+	}
 	if err == nil {
 		rec, err = c.register(f, rec)
 	}
@@ -182,7 +196,7 @@ const shortHistory = 5
 // recordPage shows a record with the form as it is filled in. Theirs is what another user
 // changed meanwhile.
 func (c *call) recordPage(status int, rec *stele.Record, f *form, theirs []string) error {
-	role, err := c.roleFor(rec.ID)
+	role, propose, err := c.rightsAt(rec.ID)
 	if err != nil {
 		return err
 	}
@@ -194,10 +208,10 @@ func (c *call) recordPage(status int, rec *stele.Record, f *form, theirs []strin
 	v := &deskpage.Edit{
 		Frame: c.frame(cmp.Or(rec.Metadata["what"], text), "names"), ID: rec.ID.String(), Scheme: rec.ID.Scheme(), State: rec.State, By: rec.By, Changed: rec.Modified,
 		Action: Root + "record", QR: Root + "qr.svg?id=" + url.QueryEscape(rec.ID.String()), Labels: Root + "labels?id=" + url.QueryEscape(rec.ID.String()),
-		MayWrite: role == stele.RoleEditor || role == stele.RoleOwner, Theirs: theirs, TheirVersion: rec.Version,
+		MayWrite: !propose && role.Includes(stele.RoleEditor), MayPropose: propose, Theirs: theirs, TheirVersion: rec.Version,
 	}
 	f.fill(c, v)
-	v.MaySave = v.MayWrite && rec.State != stele.Withdrawn
+	v.MaySave = (v.MayWrite || v.MayPropose) && rec.State != stele.Withdrawn
 	if theirs != nil {
 		v.Version = rec.Version
 	}
@@ -262,6 +276,9 @@ func (c *call) saveRecord() error {
 	do := c.r.PostForm.Get("do")
 	if f.edit(do) {
 		return c.recordPage(http.StatusOK, rec, f, nil)
+	}
+	if do == "propose" {
+		return c.proposeChange(rec, f)
 	}
 	next, err := c.h.o.Registrar.Update(c.ctx, rec.ID, max(f.version, 1), func(r *stele.Record) error {
 		if do == "publish" {

@@ -112,6 +112,9 @@ func (c *call) needs() (list []deskpage.Need, err error) {
 				URL: Root + "names?state=reserved&until=" + c.h.o.Now().Add(-longReserved).UTC().Format(time.DateOnly)})
 		}
 	}
+	if list, err = c.needsDecision(list); err != nil {
+		return nil, err
+	}
 	bounded, _, err := c.h.o.Registrar.FindNamespaces(c.ctx, registrar.NamespaceQuery{Role: stele.RoleEditor, Limit: maxNeeds,
 		Match: func(ns *stele.Namespace) bool { return ns.Quota > 0 }})
 	if err != nil {

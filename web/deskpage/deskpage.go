@@ -89,7 +89,13 @@ func functions(l *language.Language) template.FuncMap {
 		"role":    func(r stele.Role) string { return l.Text("role." + string(r)) },
 		"ago":     func(now, t time.Time) string { return ago(l, now, t) },
 		"long":    func(text string) bool { return len(text) > longText || strings.Contains(text, "\n") },
-		"list":    func(list ...string) []string { return list },
+		"args": func(list []ProposalRow, now time.Time) any {
+			return struct {
+				List []ProposalRow
+				Now  time.Time
+			}{list, now}
+		},
+		"list": func(list ...string) []string { return list },
 	}
 }
 

@@ -195,15 +195,17 @@ type Edit struct {
 	Public  string // URL of the name here
 	Info    string // URL of the page about it
 
-	Choice    Choice // for a new name
-	Namespace Field
-	Own       Field  // the name that the user gives; empty: the next one of the minter
-	Sample    string // such as names of the minter look
-	MayMint   bool
-	MayWrite  bool
-	MaySave   bool   // MayWrite, and the record is not withdrawn
-	Once      string // key of the request that makes the name
-	Reserve   bool
+	Choice     Choice // for a new name
+	Namespace  Field
+	Own        Field  // the name that the user gives; empty: the next one of the minter
+	Sample     string // such as names of the minter look
+	MayMint    bool
+	MayWrite   bool
+	MayPropose bool   // what is saved is a proposal, which an owner approves
+	Note       Field  // for the owner
+	MaySave    bool   // MayWrite or MayPropose, and the record is not withdrawn
+	Once       string // key of the request that makes the name
+	Reserve    bool
 
 	Targets             []Target
 	What, Who, When     Field
@@ -220,6 +222,36 @@ type Edit struct {
 	Labels              string // URL
 	Citations           []Citation
 	LanguageTags, Types []string
+}
+
+// ProposalRow is a proposal in a list.
+type ProposalRow struct {
+	URL, What, ID, Namespace, By string // What: the title of the record
+	At                           time.Time
+	Kind                         string // what is proposed, in a word or two
+	Declined                     time.Time
+	Decliner, Reason             string
+}
+
+// Proposals is the list of proposals.
+type Proposals struct {
+	Frame
+	Open, Mine []ProposalRow // to be decided by the user, and made by the user
+}
+
+// Proposal is the page of one proposal.
+type Proposal struct {
+	Frame
+	ProposalRow
+	Number      string   // its ID
+	Record      string   // URL; "" if the record is new
+	Changes     []string // what it changes
+	Later       []string // what others changed since; it can't be approved then
+	Overtaken   bool
+	Note        string
+	MayDecide   bool
+	MayTakeBack bool
+	Answer      Field // why it is declined
 }
 
 // Citation is a record as it is cited in a style.
@@ -274,6 +306,7 @@ type Withdraw struct {
 	Version             uint64
 	Reason, Replacement Field
 	Reasons             []string
+	MayPropose          bool // an owner approves the withdrawal
 	Preview             *Tombstone
 }
 
