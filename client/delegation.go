@@ -43,6 +43,11 @@ type Delegations struct {
 
 	// Again is how long a server has to transfer what another one has; 1 s if 0.
 	Again time.Duration
+
+	// Dial opens connections to the servers of zones and of their parents, whose addresses others
+	// decide: a server passes one with a rule. Nil: any address is asked. Servers are the
+	// operator's, and are asked wherever they are.
+	Dial Dial
 }
 
 // Limits on the questions that other servers can cause.
@@ -300,13 +305,30 @@ func (d *Delegations) exchange(ctx context.Context, server netip.AddrPort, netwo
 	q.SetEdns0(1232, false)
 	for {
 		c := &dns.Client{Net: network, Timeout: cmp.Or(d.Timeout, 3*time.Second), UDPSize: 1232}
-		reply, _, err := c.ExchangeContext(ctx, q, server.String())
+		reply, err := d.send(ctx, c, q, server.String(), recursive)
 		if err == nil && reply.Truncated && network == "udp" {
 			network = "tcp"
 			continue
 		}
 		return reply, err
 	}
+}
+
+// send sends a question by the way that the server may be asked.
+func (d *Delegations) send(ctx context.Context, c *dns.Client, q *dns.Msg, server string, recursive bool) (*dns.Msg, error) {
+	if d.Dial == nil || recursive {
+		reply, _, err := c.ExchangeContext(ctx, q, server)
+		return reply, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	conn, err := d.Dial(ctx, c.Net, server)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	reply, _, err := c.ExchangeWithConnContext(ctx, q, &dns.Conn{Conn: conn, UDPSize: c.UDPSize})
+	return reply, err
 }
 
 // rcodeError is the error of a response code.

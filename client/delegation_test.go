@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -233,5 +234,24 @@ func TestDelegationsLimits(t *testing.T) {
 	list, err := SystemAddresses()
 	if err == nil && (len(list) == 0 || slices.ContainsFunc(list, func(a netip.AddrPort) bool { return a.Port() != 53 })) {
 		t.Errorf("the system's name servers are %v", list)
+	}
+}
+
+// TestDelegationsDial: servers that others name are asked by the way that the caller gives, and the
+// caller's own name servers are not.
+func TestDelegationsDial(t *testing.T) {
+	refused := errors.New("refused by the rule")
+	var asked []string
+	d := &Delegations{Servers: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:1")}, Timeout: 100 * time.Millisecond,
+		Dial: func(_ context.Context, _, address string) (net.Conn, error) {
+			asked = append(asked, address)
+			return nil, refused
+		}}
+	found, err := d.Check(t.Context(), "zone.example.", []stele.NameServer{{Name: "ns1.zone.example.", Addresses: []string{"127.0.0.2"}}})
+	if err == nil || len(found.Servers) != 1 || found.Servers[0].Err == nil || !strings.Contains(found.Servers[0].Err.Error(), refused.Error()) {
+		t.Errorf("got %+v, %v", found, err)
+	}
+	if !slices.Equal(asked, []string{"127.0.0.2:53"}) {
+		t.Errorf("%q were asked", asked)
 	}
 }

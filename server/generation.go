@@ -188,5 +188,6 @@ func (s *server) desk(f *generation, public *web.Pages, subject func(*http.Reque
 	if r.Search != nil {
 		o.Find = r.Search.Find
 	}
+	o.Zones = deskZones{NewKeys(r, s.now), s}
 	return desk.New(o), nil
 }

@@ -55,6 +55,9 @@ type Options struct {
 	// namespaces only.
 	Find func(ctx context.Context, q search.Query) (search.Page, error)
 
+	// Zones publishes namespaces in the DNS; nil: the desk does not show that.
+	Zones Zones
+
 	// Base is the server's public address, https://id.example.org; "": it is made of the request.
 	Base string
 	Site string // the name of the operator, for pages
@@ -93,6 +96,7 @@ type Handler struct {
 	mux     *http.ServeMux
 	guarded http.Handler
 	tries   *limit.Rate // attempts to sign in, by address
+	checks  checks      // what other servers said of zones when they were asked last
 }
 
 // Attempts to sign in that an address may make, in a second on average and at once.
@@ -163,6 +167,11 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"POST " + Root + "namespace/new":      (*call).makeNamespace,
 		"GET " + Root + "namespace/edit":      (*call).showEditNamespace,
 		"POST " + Root + "namespace/edit":     (*call).saveNamespace,
+		"GET " + Root + "zone":                (*call).showZone,
+		"POST " + Root + "zone":               (*call).saveZone,
+		"POST " + Root + "zone/check":         (*call).checkZone,
+		"GET " + Root + "zone/keys":           (*call).showZoneKeys,
+		"POST " + Root + "zone/keys":          (*call).changeZoneKeys,
 		"GET " + Root + "new":                 (*call).showNew,
 		"POST " + Root + "new":                (*call).makeNew,
 		"GET " + Root + "record":              (*call).showRecord,

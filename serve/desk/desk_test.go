@@ -21,6 +21,7 @@ import (
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/search"
+	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/serve/httpd/describe"
 	"github.com/stele-id/stele/store/mem"
 	"github.com/stele-id/stele/web"
@@ -41,6 +42,9 @@ type site struct {
 	jobs    *job.Board
 	users   *auth.Directory
 
+	store   stele.Store
+	secrets *secret.Ring
+
 	now time.Time
 }
 
@@ -52,7 +56,8 @@ func newSite(t *testing.T, change ...func(*Options)) *site {
 	schemes := must(all.New(all.Config{Now: clock}))(t)
 	s.names = schemes
 	directory := auth.NewDirectory(store, clock)
-	s.r = registrar.New(store, schemes, registrar.Options{Now: clock, OnAccess: directory.Forget})
+	s.store, s.secrets = store, secret.NewRing(secret.Text{Keep: "stele-secret-key-1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8", Name: "the test"})
+	s.r = registrar.New(store, schemes, registrar.Options{Now: clock, Secrets: s.secrets, OnAccess: directory.Forget})
 	s.jobs, s.users = job.NewBoard(job.Options{Registrar: s.r, Schemes: schemes, Now: clock}), directory
 	index := must(search.Open(t.Context(), search.Options{Source: store}))(t)
 	t.Cleanup(func() { index.Close() })

@@ -52,6 +52,12 @@ func (c *call) showNamespace() error {
 	}
 	v.Samples = c.h.o.Registrar.SampleNames(c.ctx, ns, shortSamples)
 	v.Rules = c.policies(ns)
+	if c.h.o.Zones != nil && ns.Prefix != "" {
+		v.ZoneURL, v.Zone, v.Signed = spaceURL("zone", ns.Key()), ns.Publication.Zone, ns.Publication.Signing != stele.NotSigned
+		if len(ns.Publication.Elsewhere) > 0 {
+			v.Zone = ns.Publication.Elsewhere[0].At
+		}
+	}
 	for _, g := range ns.Grants {
 		v.Grants = append(v.Grants, deskpage.Grant{To: g.To, Role: g.Role})
 	}

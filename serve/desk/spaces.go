@@ -115,6 +115,20 @@ func (c *call) needs() (list []deskpage.Need, err error) {
 	if list, err = c.needsDecision(list); err != nil {
 		return nil, err
 	}
+	if c.h.o.Zones != nil {
+		zoned, _, err := c.h.o.Registrar.FindNamespaces(c.ctx, registrar.NamespaceQuery{Role: stele.RoleOwner, Limit: maxNeeds,
+			Match: func(ns *stele.Namespace) bool { return ns.Publication.Zone != "" }})
+		if err != nil {
+			return nil, err
+		}
+		for _, ns := range zoned {
+			more, err := c.keyNeeds(ns.Namespace)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, more...)
+		}
+	}
 	bounded, _, err := c.h.o.Registrar.FindNamespaces(c.ctx, registrar.NamespaceQuery{Role: stele.RoleEditor, Limit: maxNeeds,
 		Match: func(ns *stele.Namespace) bool { return ns.Quota > 0 }})
 	if err != nil {

@@ -23,6 +23,10 @@ type Namespace struct {
 	Rules    []string // what holds there, in sentences
 	Samples  []string // such as it makes
 	History  []Version
+
+	ZoneURL string // "" if the server publishes nothing
+	Zone    string // "" if it is not published
+	Signed  bool
 }
 
 // Grant is a role that a user or a group has in a namespace.
