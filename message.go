@@ -34,7 +34,7 @@ type Param struct{ Name, Value string }
 // An argument that is an error becomes the cause, as with %w of [fmt.Errorf].
 func Messagef(code, text string, args ...any) *Message {
 	m := &Message{Code: code, text: text}
-	var causes []error
+	var within []error
 	for name := range placeholders(text) {
 		if len(args) == 0 {
 			break
@@ -45,16 +45,16 @@ func Messagef(code, text string, args ...any) *Message {
 		value := args[0]
 		args = args[1:]
 		if err, ok := value.(error); ok {
-			causes = append(causes, err)
+			within = append(within, err)
 		}
 		m.Params = append(m.Params, Param{name, valueText(value)})
 	}
-	switch len(causes) {
+	switch len(within) {
 	case 0:
 	case 1:
-		m.Err = causes[0]
+		m.Err = within[0]
 	default:
-		m.Err = errors.Join(causes...)
+		m.Err = errors.Join(within...)
 	}
 	return m
 }
@@ -161,7 +161,7 @@ func (m *Message) Error() string {
 }
 
 // Translate returns another text, "" for the message's own, with the message's parameters.
-// Where a parameter is the cause, cause says it.
+// Where a parameter is an error, such as the cause or a message within the message, cause says it.
 func (m *Message) Translate(text string, cause func(error) string) string {
 	if text == "" {
 		if m.literal {
@@ -170,11 +170,25 @@ func (m *Message) Translate(text string, cause func(error) string) string {
 		text = m.text
 	}
 	return m.fill(text, func(p Param) string {
-		if p.Name == "cause" && m.Err != nil && p.Value == valueText(m.Err) {
-			return cause(m.Err)
+		for _, err := range causes(m.Err) {
+			if p.Value == valueText(err) {
+				return cause(err)
+			}
 		}
 		return p.Value
 	})
+}
+
+// causes returns the errors that are parameters of a message, of which err is made.
+func causes(err error) []error {
+	if err == nil {
+		return nil
+	}
+	list := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		list = append(list, joined.Unwrap()...)
+	}
+	return list
 }
 
 // fill returns a text with parameters.

@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -52,18 +51,37 @@ func (c *candidate) compare(d *candidate) int {
 	)
 }
 
-// String says why the candidate stands where it stands.
-func (c *candidate) String() string {
-	return fmt.Sprintf("%s; %s; order %d, preference %d",
-		judge("type", c.target.Type, c.media), judge("language", c.target.Language, c.language), c.target.Order, c.target.Preference)
+// mediaSaid says which type a target states, and how well it fits: q is that of HTTP.
+func (c *candidate) mediaSaid() *stele.Message {
+	if c.target.Type == "" {
+		return stele.Messagef("trace.type-unstated", "no type stated")
+	}
+	return stele.Messagef("trace.type", `type "{type}" {fit}, q={q}`, c.target.Type, fitSaid(c.media.Fit), float64(c.media.Q)/1000)
 }
 
-// judge says what a target states, and how well it fits: q is that of HTTP.
-func judge(what, stated string, g grade) string {
-	if stated == "" {
-		return "no " + what + " stated"
+// languageSaid says the same of the language.
+func (c *candidate) languageSaid() *stele.Message {
+	if c.target.Language == "" {
+		return stele.Messagef("trace.language-unstated", "no language stated")
 	}
-	return fmt.Sprintf("%s %q %s, q=%g", what, stated, g.Fit, float64(g.Q)/1000)
+	return stele.Messagef("trace.language", `language "{language}" {fit}, q={q}`, c.target.Language, fitSaid(c.language.Fit), float64(c.language.Q)/1000)
+}
+
+// fitSaid says how well something fits what was asked for.
+func fitSaid(f Fit) *stele.Message {
+	switch f {
+	case Asked:
+		return stele.Messagef("trace.fit-asked", "asked for")
+	case Similar:
+		return stele.Messagef("trace.fit-similar", "similar")
+	case Unstated:
+		return stele.Messagef("trace.fit-unstated", "unstated")
+	case Different:
+		return stele.Messagef("trace.fit-different", "different")
+	case Refused:
+		return stele.Messagef("trace.fit-refused", "refused")
+	}
+	return stele.Messagef("trace.fit-other", "({fit})", f)
 }
 
 // rank appends the targets that give the service to the list, which is empty, the

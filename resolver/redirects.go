@@ -34,7 +34,7 @@ func (w *walk) follow(ctx context.Context, res Resolution) (Resolution, error) {
 		step := walk{Resolver: w.Resolver, q: w.q}
 		step.q.ID, step.q.Given, step.q.Query = next, "", query
 		if w.q.Trace {
-			w.step("name", "%s, to which the target leads", next)
+			w.step("name", "trace.target-name", "{name}, to which the target leads", next)
 		}
 		found, err := step.answer(ctx)
 		w.trace = append(w.trace, step.trace...)

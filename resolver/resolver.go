@@ -202,8 +202,8 @@ type Resolution struct {
 
 // Step is a line of the trace, for people.
 type Step struct {
-	Name   string // what was looked at: "name", "record", "prefix", "namespace", "choice", "answer"
-	Result string
+	Name   string         // what was looked at: "name", "record", "prefix", "namespace", "choice", "answer"
+	Result *stele.Message // what was found
 }
 
 // Resolve answers a request. Its errors are of Kind NotFound, with an
@@ -221,7 +221,7 @@ func (r *Resolver) Resolve(ctx context.Context, q Request) (Resolution, error) {
 	}
 	w := walk{Resolver: r, q: q}
 	if q.Trace {
-		w.step("name", "%s, scheme %s%s", q.ID, q.ID.Scheme(), given(&q))
+		w.name()
 	}
 	res, err := w.answer(ctx)
 	if err == nil {
@@ -229,27 +229,36 @@ func (r *Resolver) Resolve(ctx context.Context, q Request) (Resolution, error) {
 	}
 	if err != nil {
 		if q.Trace {
-			w.step("answer", "%v", err)
+			w.step("answer", "", "{cause}", err)
 		}
 		return Resolution{Trace: w.trace}, err
 	}
 	res.ID = q.ID
 	if q.Trace {
-		w.step("answer", "%s", res.String())
+		w.trace = append(w.trace, Step{"answer", res.said()})
 	}
 	res.Trace = w.trace
 	return res, nil
 }
 
 // String says in a few words what the answer is.
-func (res *Resolution) String() string {
+func (res *Resolution) String() string { return res.said().Error() }
+
+// said says the answer, as a message.
+func (res *Resolution) said() *stele.Message {
 	switch res.Kind {
-	case Redirect, Delegation:
-		return fmt.Sprintf("%s to %s, status %d, for %d s", res.Kind, res.URL, res.Status, res.TTL)
+	case Redirect:
+		return stele.Messagef("trace.redirect", "redirect to {url}, status {status}, for {seconds} s", res.URL, res.Status, res.TTL)
+	case Delegation:
+		return stele.Messagef("trace.delegation", "delegation to {url}, status {status}, for {seconds} s", res.URL, res.Status, res.TTL)
 	case Gone:
-		return fmt.Sprintf("%s, status %d", res.Kind, res.Status)
+		return stele.Messagef("trace.gone", "gone, status {status}", res.Status)
+	case Tombstone:
+		return stele.Messagef("trace.tombstone", "tombstone")
+	case Description:
+		return stele.Messagef("trace.description", "description")
 	}
-	return res.Kind.String()
+	return stele.Messagef("trace.kind", "{kind}", res.Kind)
 }
 
 // Registered returns those of the texts that are names of records which the principal

@@ -222,7 +222,7 @@ func TestHidden(t *testing.T) {
 			t.Fatalf("%s is found", name)
 		}
 		for i := range res.Trace {
-			res.Trace[i].Result = strings.ReplaceAll(res.Trace[i].Result, name, "NAME")
+			res.Trace[i].Result = stele.ReceivedMessage(res.Trace[i].Result.Code, strings.ReplaceAll(res.Trace[i].Result.Error(), name, "NAME"), nil)
 		}
 		return res, strings.ReplaceAll(err.Error(), name, "NAME")
 	}
@@ -230,7 +230,7 @@ func TestHidden(t *testing.T) {
 	for _, name := range []string{"ark:12345/x3", "ark:12345/x2"} {
 		for range 2 {
 			res, err := ask(name)
-			if diff := cmp.Diff(wantRes, res, cmp.AllowUnexported(stele.ID{})); diff != "" || err != wantErr {
+			if diff := cmp.Diff(wantRes, res, cmp.AllowUnexported(stele.ID{}, stele.Message{})); diff != "" || err != wantErr {
 				t.Errorf("%s can be told from an unknown name: %s %s", name, diff, err)
 			}
 		}
@@ -383,7 +383,12 @@ func TestTrace(t *testing.T) {
 	r.namespace(stele.Namespace{Scheme: "ark", Prefix: "ark:12345"})
 	r.to("ark:12345/x1", stele.Target{Service: stele.N2L, URL: "https://example.org/", Type: "text/html", Order: 1, Preference: 2, Partial: true})
 	res := r.resolve(Request{ID: r.id("ark:12345/x1/a"), Given: "ark:/12345/x-1/a", Trace: true})
-	want := []Step{
+	type step struct{ Name, Result string }
+	var got []step
+	for _, s := range res.Trace {
+		got = append(got, step{s.Name, s.Result.Error()})
+	}
+	want := []step{
 		{"name", `ark:12345/x1/a, scheme ark, written "ark:/12345/x-1/a"`},
 		{"record", "none has this name"},
 		{"prefix", "ark:12345/x1, as ark:12345/x1, version 1, active"},
@@ -391,7 +396,7 @@ func TestTrace(t *testing.T) {
 		{"choice", `1. https://example.org//a: type "text/html" asked for, q=1; no language stated; order 1, preference 2`},
 		{"answer", "redirect to https://example.org//a, status 302, for 60 s"},
 	}
-	if diff := cmp.Diff(want, res.Trace); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if res := r.resolve(Request{ID: r.id("ark:12345/x1")}); res.Trace != nil {

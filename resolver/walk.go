@@ -23,8 +23,27 @@ type walk struct {
 
 // step adds a line to the trace. Callers check first whether the trace is wanted, since
 // the arguments alone cost time.
-func (w *walk) step(name, format string, args ...any) {
-	w.trace = append(w.trace, Step{name, fmt.Sprintf(format, args...)})
+func (w *walk) step(name, code, text string, args ...any) {
+	w.trace = append(w.trace, Step{name, stele.Messagef(code, text, args...)})
+}
+
+// name adds the line about the name itself.
+func (w *walk) name() {
+	q := &w.q
+	if q.Given == "" || q.Given == q.ID.String() {
+		w.step("name", "trace.name", "{name}, scheme {scheme}", q.ID, q.ID.Scheme())
+		return
+	}
+	w.step("name", "trace.name-written", "{name}, scheme {scheme}, written {given}", q.ID, q.ID.Scheme(), fmt.Sprintf("%.200q", q.Given))
+}
+
+// space adds the line about the namespace.
+func (w *walk) space(ns *stele.Namespace) {
+	if ns == nil {
+		w.step("namespace", "trace.namespace-none", "none")
+		return
+	}
+	w.step("namespace", "trace.namespace", "{namespace}", ns.Key())
 }
 
 func (w *walk) answer(ctx context.Context) (Resolution, error) {
@@ -41,7 +60,7 @@ func (w *walk) answer(ctx context.Context) (Resolution, error) {
 	}
 	// A record that the client may not see is reported as absent, here and below.
 	if w.q.Trace {
-		w.step("record", "none has this name")
+		w.step("record", "trace.record-none", "none has this name")
 	}
 	record, matched, err := w.longest(ctx)
 	if err != nil {
@@ -58,7 +77,11 @@ func (w *walk) answer(ctx context.Context) (Resolution, error) {
 		return w.delegate(ns)
 	}
 	if w.q.Trace {
-		w.step("namespace", "%s; it does not delegate", describe(ns))
+		if ns == nil {
+			w.step("namespace", "trace.namespace-none-delegates", "none; it does not delegate")
+		} else {
+			w.step("namespace", "trace.namespace-own", "{namespace}; it does not delegate", ns.Key())
+		}
 	}
 	return Resolution{}, w.unknown(ctx, ns)
 }
@@ -107,7 +130,7 @@ func (w *walk) longest(ctx context.Context) (*stele.Record, string, error) {
 		name = nameOf(at)
 	}
 	if w.q.Trace {
-		w.step("prefix", "no beginning of the name passes on what follows it")
+		w.step("prefix", "trace.prefix-none", "no beginning of the name passes on what follows it")
 	}
 	return nil, "", nil
 }
@@ -121,7 +144,14 @@ func (w *walk) fromRecord(ctx context.Context, record *stele.Record, matched str
 		if rest != "" {
 			what = "prefix"
 		}
-		w.step(what, "%s, as %s, version %d, %s", matched, record.ID, record.Version, record.State)
+		switch record.State {
+		case stele.Active:
+			w.step(what, "trace.record-active", "{name}, as {id}, version {number}, active", matched, record.ID, record.Version)
+		case stele.Withdrawn:
+			w.step(what, "trace.record-withdrawn", "{name}, as {id}, version {number}, withdrawn", matched, record.ID, record.Version)
+		default:
+			w.step(what, "trace.record", "{name}, as {id}, version {number}, {state}", matched, record.ID, record.Version, record.State)
+		}
 	}
 	ns, err := w.namespaces.of(ctx, record.ID)
 	if err != nil {
@@ -132,7 +162,7 @@ func (w *walk) fromRecord(ctx context.Context, record *stele.Record, matched str
 		res.TTL = cmp.Or(ns.TTL, w.ttl)
 	}
 	if w.q.Trace {
-		w.step("namespace", "%s", describe(ns))
+		w.space(ns)
 	}
 	if record.State == stele.Withdrawn {
 		res.Kind, res.Status = Tombstone, http.StatusGone
@@ -173,7 +203,7 @@ func (w *walk) choose(ctx context.Context, res Resolution) (Resolution, error) {
 	rest := w.q.ID.String()[len(res.Matched):]
 	if w.q.Service == stele.N2S && rest == "" && len(res.Record.Signatures) > 0 {
 		if w.q.Trace {
-			w.step("choice", "the record itself has %d of the signatures that are asked for", len(res.Record.Signatures))
+			w.step("choice", "trace.signatures", "the record itself has {count} of the signatures that are asked for", len(res.Record.Signatures))
 		}
 		res.Kind, res.Status = Description, http.StatusOK
 		return res, nil
@@ -205,7 +235,7 @@ func (w *walk) choose(ctx context.Context, res Resolution) (Resolution, error) {
 		}
 		res.Targets = append(res.Targets, t)
 		if w.q.Trace {
-			w.step("choice", "%d. %s: %s", len(res.Targets), t.URL, c.String())
+			w.step("choice", "trace.choice", "{number}. {url}: {type}; {language}; order {order}, preference {preference}", len(res.Targets), t.URL, c.mediaSaid(), c.languageSaid(), c.target.Order, c.target.Preference)
 		}
 	}
 	switch {
@@ -223,7 +253,7 @@ func (w *walk) choose(ctx context.Context, res Resolution) (Resolution, error) {
 			"resolve.target-missing", "it is registered, but has no target for {service}{restriction}", w.q.Service, w.restriction())}
 	}
 	if w.q.Trace {
-		w.step("choice", "there is no target for %s", w.q.Service)
+		w.step("choice", "trace.target-none", "there is no target for {service}", w.q.Service)
 	}
 	res.Kind, res.Status = Description, http.StatusOK
 	return res, nil
@@ -252,7 +282,7 @@ func (w *walk) delegate(ns *stele.Namespace) (Resolution, error) {
 			"resolve.delegation-failed", "the namespace {namespace} delegates to another resolver: {cause}", ns.Key(), err)}
 	}
 	if w.q.Trace {
-		w.step("namespace", "%s; it delegates to %s", describe(ns), ns.Delegate)
+		w.step("namespace", "trace.namespace-delegates", "{namespace}; it delegates to {resolver}", ns.Key(), ns.Delegate)
 	}
 	res := Resolution{Kind: Delegation, Matched: ns.Prefix, Namespace: ns, URL: url,
 		Status: cmp.Or(ns.Status, w.status), TTL: cmp.Or(ns.TTL, w.ttl)}
@@ -288,20 +318,6 @@ func isGone(status int) bool { return status == http.StatusNotFound || status ==
 
 func hasService(record *stele.Record, s stele.Service) bool {
 	return slices.ContainsFunc(record.Targets, func(t stele.Target) bool { return t.Service == s })
-}
-
-func given(q *Request) string {
-	if q.Given == "" || q.Given == q.ID.String() {
-		return ""
-	}
-	return fmt.Sprintf(", written %.200q", q.Given)
-}
-
-func describe(ns *stele.Namespace) string {
-	if ns == nil {
-		return "none"
-	}
-	return ns.Key().String()
 }
 
 func invalid(id stele.ID, code, text string, args ...any) error {

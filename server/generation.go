@@ -118,7 +118,11 @@ func (s *server) takeUp(r *registry.Registry) error {
 
 // answers makes the handler that answers the public from a registry.
 func (s *server) answers(f *generation) (http.Handler, error) {
-	pages, err := web.New()
+	languages, err := language.New()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := web.New(languages, web.Face{})
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +137,7 @@ func (s *server) answers(f *generation) (http.Handler, error) {
 	subject := func(q *http.Request, rec *stele.Record, ns *stele.Namespace) describe.Subject {
 		return public.Subject(q, rec, ns)
 	}
-	if o.Desk, err = s.desk(f, pages, subject); err != nil {
+	if o.Desk, err = s.desk(f, pages, languages, subject); err != nil {
 		return nil, err
 	}
 	if s.Reverse {
@@ -167,11 +171,7 @@ func (s *server) api(f *generation, pages *web.Pages) http.Handler {
 const uploadTime = 5 * time.Minute
 
 // desk makes the handler of the curators' pages.
-func (s *server) desk(f *generation, public *web.Pages, subject func(*http.Request, *stele.Record, *stele.Namespace) describe.Subject) (http.Handler, error) {
-	languages, err := language.New()
-	if err != nil {
-		return nil, err
-	}
+func (s *server) desk(f *generation, public *web.Pages, languages *language.Catalog, subject func(*http.Request, *stele.Record, *stele.Namespace) describe.Subject) (http.Handler, error) {
 	pages, err := deskpage.New(public, languages)
 	if err != nil {
 		return nil, err

@@ -96,7 +96,7 @@ var rooms = []room{
 	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/desk", may: ". internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer publish client", tests: "secret store/mem scheme/all outbound"},
 	{folder: "serve/*", may: ". internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
-	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
+	{folder: "web", may: ". internal/wording auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal", may: "."},
 	{folder: "client/remote", may: ". document internal/backuptar internal/disk client/internal audit auth namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
 	{folder: "client/ways", may: ". client ddds internal/wording resolver", tests: "auth registrar scheme/all store/mem"},

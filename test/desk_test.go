@@ -131,7 +131,7 @@ func (c *curator) work(scripts bool) {
 	c.click("button[value=save]")
 	c.sees("Saved.", "Save as version 3")
 	c.click(`a[href^="/.desk/history"]`)
-	c.sees("Version 2", "Version 1", "what changed")
+	c.sees("Version 2", "Version 1", "title changed")
 	c.judge("history")
 	c.click("form[action$=revert] button")
 	c.sees("Reverted", "An atlas of rivers, by hand")

@@ -1,20 +1,62 @@
 package web
 
-import "io"
+import (
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+)
 
 // API is the view of an interface for programs.
 type API struct {
 	Frame
-	Document string // URL of the same for programs
-	Groups   []APIGroup
+	Document string     // URL of the same for programs
+	Groups   []APIGroup // all
 	Schemas  []APISchema
 	Problems []APIProblem
+
+	// What of it the page shows: a group of operations, the schemas ("documents"), what a search
+	// found, or else an overview.
+	Slug   string
+	Group  *APIGroup
+	Search string
+	Found  []APIOperation
+}
+
+// Documents is the slug of the page of all schemas.
+const Documents = "documents"
+
+// Show chooses what the page shows: a group by its slug, the schemas, or the operations that have
+// all words of a search. It reports whether there is such a page.
+func (v *API) Show(slug, words string) bool {
+	v.Slug, v.Search = slug, strings.Join(strings.Fields(words), " ")
+	if v.Search != "" {
+		v.Slug = ""
+		for _, g := range v.Groups {
+			for _, op := range g.Operations {
+				if op.has(strings.Fields(strings.ToLower(v.Search))) {
+					v.Found = append(v.Found, op)
+				}
+			}
+		}
+		return true
+	}
+	at := slices.IndexFunc(v.Groups, func(g APIGroup) bool { return g.Slug() == slug })
+	if at >= 0 {
+		v.Group = &v.Groups[at]
+	}
+	return slug == "" || slug == Documents || at >= 0
 }
 
 // APIGroup is a group of operations.
 type APIGroup struct {
 	Title      string
 	Operations []APIOperation
+}
+
+// Slug returns the name of the group in the address of its page.
+func (g APIGroup) Slug() string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(g.Title), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), "-")
 }
 
 // APIOperation is something that the interface does.
@@ -30,6 +72,21 @@ type APIOperation struct {
 	BodyAbout  string    // may be empty
 	Answers    []APIAnswer
 	Example    string // for a shell
+	URL        string // of its description
+}
+
+// has reports whether an operation has all words, in lower case.
+func (o *APIOperation) has(words []string) bool {
+	text := strings.ToLower(o.Name + " " + o.Method + " " + o.Path + " " + o.Summary + " " + o.About)
+	for _, p := range o.Parameters {
+		text += " " + strings.ToLower(p.Name)
+	}
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
 }
 
 // APIField is a parameter, or a field of a schema.

@@ -25,13 +25,9 @@ type QR struct {
 // NewQR makes the QR code of a text. The text may have 600 bytes; a longer one is an error of
 // Kind Invalid, and the page is complete without the code.
 func NewQR(text string) (QR, error) {
-	if text == "" || len(text) > maxQR {
-		return QR{}, &stele.Error{Op: "make QR code", Kind: stele.Invalid,
-			Err: stele.Messagef("qr-code.text-size-wrong", "the text has {bytes} bytes; give 1 to {limit}", len(text), maxQR)}
-	}
-	code, err := qr.Encode(text, qr.M)
+	code, err := encode(text)
 	if err != nil {
-		return QR{}, &stele.Error{Op: "make QR code", Kind: stele.Invalid, Err: err}
+		return QR{}, err
 	}
 	var path strings.Builder
 	for y := range code.Size {
@@ -50,12 +46,22 @@ func NewQR(text string) (QR, error) {
 
 // QRImage makes the QR code of a text as a PNG image. The text is as long as that of [NewQR].
 func QRImage(text string) ([]byte, error) {
-	if _, err := NewQR(text); err != nil {
+	code, err := encode(text)
+	if err != nil {
 		return nil, err
+	}
+	return code.PNG(), nil
+}
+
+// encode makes the QR code of a text that is neither empty nor too long.
+func encode(text string) (*qr.Code, error) {
+	if text == "" || len(text) > maxQR {
+		return nil, &stele.Error{Op: "make QR code", Kind: stele.Invalid,
+			Err: stele.Messagef("qr-code.text-size-wrong", "the text has {bytes} bytes; give 1 to {limit}", len(text), maxQR)}
 	}
 	code, err := qr.Encode(text, qr.M)
 	if err != nil {
 		return nil, &stele.Error{Op: "make QR code", Kind: stele.Invalid, Err: err}
 	}
-	return code.PNG(), nil
+	return code, nil
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/web/language"
 )
 
 // reporter is a test, or rapid's idea of one.
@@ -18,7 +18,11 @@ type reporter interface {
 
 func pages(t testing.TB) *Pages {
 	t.Helper()
-	p, err := New()
+	languages, err := language.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(languages, Face{Name: "Archive of Rivers"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +40,7 @@ func views(t reporter, say func(string) string) map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frame := Frame{Site: say("Archive of Rivers"), Query: say("ark:/12345/x5-rivers")}
+	frame := Frame{Query: say("ark:/12345/x5-rivers"), Here: "/.info/ark:12345/x5rivers"}
 	named := func(text, url string) Name { return Name{say(text), say(url)} }
 	targets := []Target{
 		{stele.N2L, say("https://example.org/rivers.html"), say("text/html"), say("en"), say("the first choice")},
@@ -53,8 +57,8 @@ func views(t reporter, say func(string) string) map[string]any {
 		{say("description"), say("Two\nlines."), ""},
 	}
 	formats := []Format{
-		{say("JSON-LD (schema.org)"), say("application/ld+json"), say("/.info/ark:12345/x5rivers?format=jsonld")},
-		{say("BibTeX"), say("application/x-bibtex"), say("/.info/ark:12345/x5rivers?format=bibtex")},
+		{say("jsonld"), say("JSON-LD (schema.org)"), say("application/ld+json"), say("/.info/ark:12345/x5rivers?format=jsonld")},
+		{say("bibtex"), say("BibTeX"), say("application/x-bibtex"), say("/.info/ark:12345/x5rivers?format=bibtex")},
 	}
 	tomb := Tombstone{Reason: say("The measurements were wrong.\nSee the new edition."), At: then, Replacement: named("ark:12345/x5rivers2", "/.info/ark:12345/x5rivers2")}
 	citation := say("Lima, A. (2024). Rivers of Pará. " + url)
@@ -69,7 +73,7 @@ func views(t reporter, say func(string) string) map[string]any {
 		Targets:   targets, Metadata: metadata,
 		Namespace:   named("Archive of Rivers (ark:12345)", ""),
 		Persistence: stele.Persistence{Level: stele.Stable, Until: say("2040-01-01"), Statement: say("Corrections only.")},
-		Promised:    say("the namespace ark:12345"),
+		Promised:    say("ark:12345"),
 		Signatures: []Signature{
 			{Date: then, Key: say("kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"), Algorithm: say("ED25519"), SHA256: []byte(say("0123456789abcdef0123456789abcdef")), Size: 5, Type: say("text/html")},
 			{Date: then, Key: say("key"), SHA256: []byte{1}},
@@ -82,6 +86,7 @@ func views(t reporter, say func(string) string) map[string]any {
 	}
 	old := *info
 	old.State, old.Tombstone, old.Targets, old.QR = stele.Withdrawn, &tomb, nil, QR{}
+	old.Old = &Old{Number: 2, At: then, Current: "/.info/ark:12345/x5rivers", Follow: "/.memento/20240517100000/ark:12345/x5rivers"}
 	return map[string]any{
 		"info":           info,
 		"info-withdrawn": &old,
@@ -92,10 +97,10 @@ func views(t reporter, say func(string) string) map[string]any {
 		"missing": &Missing{Frame: frame, Looked: say("ark:/12345/x5rivres"), Canonical: say("ark:12345/x5rivres"), Scheme: say("ark"), Mistyped: true,
 			Nearest: []Name{named("ark:12345/x5rivers", "/.info/ark:12345/x5rivers")}, Namespace: named("ark:12345", "")},
 		"missing-invalid": &Missing{Frame: frame, Looked: say("ark:/12/x"), Reason: say("ark: at byte 5: a NAAN has at least 5 characters")},
-		"problem":         &Problem{Frame: frame, Status: 503, Title: say("The registry does not answer"), Detail: say("It is being restarted."), Advice: say("Try again in a minute.")},
+		"problem":         &Problem{Frame: frame, Status: 503, Title: say("The registry does not answer"), Detail: say("It is being restarted."), Available: []string{say("text/html")}},
 		"choices":         &Choices{Frame: frame, ID: say("ark:12345/x5rivers"), Title: say("Rivers of Pará"), Service: stele.N2L, Targets: targets, Info: say("/.info/ark:12345/x5rivers")},
 		"choices-none":    &Choices{Frame: frame, ID: say("ark:12345/x5rivers"), Service: stele.N2C},
-		"home": &Home{Frame: Frame{Site: say("Archive of Rivers")}, About: say("What has a name in the archive is found here."),
+		"home": &Home{Frame: Frame{Section: "home"}, About: []Span{{Text: say("What has a name in the archive")}, {Text: say("is found here"), URL: "https://example.org/"}, {Kind: "strong", Text: say("!")}},
 			Examples: []Example{{named("urn:paradisec:AB1:001:A", "/.info/urn:paradisec:AB1:001:A"), say("a tape of the PARADISEC archive")}},
 			Schemes:  []Row{{say("ark"), say("Archival Resource Key"), say("ark:12345/x1")}}},
 		"home-bare": &Home{},
@@ -110,9 +115,11 @@ func views(t reporter, say func(string) string) map[string]any {
 			Schemas:  []APISchema{{say("Record"), []APIField{{say("id"), "", say("text"), "", say("The identifier."), true}, {say("like"), "", say("list of Record"), say("Record"), "", false}}}},
 			Problems: []APIProblem{{say("not-found"), 404, say("There is no such thing")}},
 		},
+		"about":   &About{Frame: Frame{Section: "about"}, Text: ParseText("# Rivers\n\nOf *all* **kinds**, `by` [name](https://example.org/).\n\n- one\n- two\n"), Levels: []stele.Level{stele.Stable, stele.Unstated}, States: []stele.State{stele.Active}, Schemes: []string{say("ark")}},
+		"imprint": &About{Frame: frame, Page: say("Imprint"), Text: []Block{{Kind: "h2", Spans: []Span{{Text: say("Us")}}}, {Kind: "h3", Spans: []Span{{Kind: "em", Text: say("Where")}}}, {Kind: "p", Spans: []Span{{Kind: "code", Text: say("here")}}}, {Kind: "ul", Items: [][]Span{{{Text: say("item")}}}}}},
 		"explain": &Explanation{Frame: frame, Given: say("ark:/12345/x5-rivers/1"), ID: say("ark:12345/x5rivers/1"), Answer: say("redirect to https://example.org/rivers.html/1"),
 			URL: say("https://example.org/rivers.html/1"), Status: 302, Targets: targets, Info: say("/.info/ark:12345/x5rivers"),
-			Steps: []resolver.Step{{Name: say("name"), Result: say("ark:12345/x5rivers/1")}, {Name: say("record"), Result: say("none")}, {Name: say("prefix"), Result: say("ark:12345/x5rivers passes on /1")}}},
+			Steps: []Step{{Name: say("name"), Result: say("ark:12345/x5rivers/1")}, {Name: say("record"), Result: say("none")}, {Name: say("prefix"), Result: say("ark:12345/x5rivers passes on /1")}}},
 	}
 }
 
@@ -138,6 +145,8 @@ func write(t reporter, p *Pages, view any) string {
 		err = p.Explain(&b, v)
 	case *API:
 		err = p.API(&b, v)
+	case *About:
+		err = p.About(&b, v)
 	default:
 		t.Fatalf("no page for %T", view)
 	}

@@ -1,9 +1,6 @@
 package web
 
 import (
-	"fmt"
-	"math"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -16,14 +13,10 @@ func TestContrast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots := regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(string(css), -1)
-	if len(roots) != 2 {
-		t.Fatalf("%d sets of colours, not light and dark", len(roots))
-	}
-	for mode, root := range roots {
-		colours := make(map[string]string)
-		for _, m := range regexp.MustCompile(`--(\w+): (#[0-9a-f]{6});`).FindAllStringSubmatch(root[1], -1) {
-			colours[m[1]] = m[2]
+	for mode, dark := range []bool{false, true} {
+		colours := paletteOf(string(css), dark)
+		if len(colours) < 11 {
+			t.Fatalf("mode %d has the colours %v", mode, colours)
 		}
 		for _, tt := range []struct {
 			on, inks string
@@ -43,31 +36,4 @@ func TestContrast(t *testing.T) {
 			}
 		}
 	}
-}
-
-// contrast returns the ratio of two colours' luminances.
-func contrast(a, b string) (float64, error) {
-	x, err := luminance(a)
-	if err != nil {
-		return 0, err
-	}
-	y, err := luminance(b)
-	return (max(x, y) + 0.05) / (min(x, y) + 0.05), err
-}
-
-func luminance(colour string) (sum float64, err error) {
-	var rgb [3]int
-	if _, err := fmt.Sscanf(colour, "#%02x%02x%02x", &rgb[0], &rgb[1], &rgb[2]); err != nil {
-		return 0, fmt.Errorf("%q is not a colour: %w", colour, err)
-	}
-	for i, weight := range [...]float64{0.2126, 0.7152, 0.0722} {
-		c := float64(rgb[i]) / 255
-		if c <= 0.04045 {
-			c /= 12.92
-		} else {
-			c = math.Pow((c+0.055)/1.055, 2.4)
-		}
-		sum += weight * c
-	}
-	return sum, nil
 }

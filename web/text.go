@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/wording"
+	"github.com/stele-id/stele/web/language"
 )
 
 // maxRows is how many rows of a table a page shows.
@@ -23,11 +25,7 @@ var functions = template.FuncMap{
 	"address": func(url string) Name { return Name{Text: url, URL: url} },
 	"rows":    rows,
 	"beyond":  beyond,
-	"day":     func(t time.Time) string { return t.UTC().Format("2 January 2006") },
-	"moment":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 	"rfc3339": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"service": service,
-	"promise": Promise,
 	"either":  either,
 	"heading": heading,
 
@@ -86,7 +84,7 @@ func hiddenInProse(r rune) bool {
 }
 
 // href returns an address if it is safe to follow: a path of this site, or of
-// http, https or ftp. All others are "", and are shown as text.
+// http, https, ftp or mailto. All others are "", and are shown as text.
 func href(url string) template.URL {
 	for i := range len(url) {
 		if url[i] <= ' ' || url[i] >= 0x7f || strings.IndexByte("<>\"\\^`{|}", url[i]) >= 0 {
@@ -94,6 +92,9 @@ func href(url string) template.URL {
 		}
 	}
 	if strings.HasPrefix(url, "/") && !strings.HasPrefix(url, "//") {
+		return template.URL(url)
+	}
+	if to, ok := strings.CutPrefix(url, "mailto:"); ok && strings.Contains(to, "@") {
 		return template.URL(url)
 	}
 	protocol, rest, ok := strings.Cut(url, "://")
@@ -132,41 +133,83 @@ func heading(title, id string) string {
 	return visible(id, hiddenInName)
 }
 
-// service says what a target gives.
-func service(s stele.Service) string {
-	switch s {
-	case stele.N2L:
-		return "the thing itself"
-	case stele.N2C:
-		return "its description"
-	case stele.N2S:
-		return "its signature"
-	case stele.N2P:
-		return "what is promised of it"
+// words are the functions of templates that say something in a language.
+func words(l *language.Language) template.FuncMap {
+	return template.FuncMap{
+		"t":            l.Text,
+		"lang":         func() string { return l.Tag },
+		"number":       l.Number,
+		"day":          l.Day,
+		"moment":       l.Moment,
+		"state":        func(s stele.State) string { return l.Text("state." + string(s)) },
+		"stateMeaning": func(s stele.State) string { return l.Text("meaning." + string(s)) },
+		"level":        func(v stele.Level) string { return l.Text("level." + levelKey(v)) },
+		"promised":     func(v stele.Level) string { return l.Text("promise." + levelKey(v)) },
+		"promise":      func(p stele.Persistence) string { return Promise(l, p) },
+		"service":      func(s stele.Service) string { return known(l, "service.", string(s)) },
+		"label":        func(key string) string { return Label(l, key) },
+		"part":         func(name string) string { return known(l, "part.", name) },
+		"step":         func(name string) string { return known(l, "step.", name) },
+		"scheme":       func(name string) string { return known(l, "schemes.", name) },
+		"spelling": func(name string) string {
+			if key := strings.ReplaceAll(strings.ToLower(name), " ", "-"); l.Has("spelling." + key) {
+				return l.Text("spelling." + key)
+			}
+			return visible(name, hiddenInProse)
+		},
+		"formatTitle": func(f Format) string {
+			if l.Has("format." + f.Name) {
+				return l.Text("format." + f.Name)
+			}
+			return visible(f.Title, hiddenInProse)
+		},
 	}
-	return string(s)
+}
+
+// known returns the text of a word that a family of keys knows, and otherwise the word itself.
+func known(l *language.Language, family, word string) string {
+	if l.Has(family + word) {
+		return l.Text(family + word)
+	}
+	return visible(word, hiddenInName)
+}
+
+// Label returns what people call a field of the metadata: "Title" for what.
+func Label(l *language.Language, key string) string { return known(l, "label.", key) }
+
+// levelKey returns the last part of the keys about a level.
+func levelKey(v stele.Level) string {
+	if v == stele.Unstated {
+		return "unstated"
+	}
+	return string(v)
 }
 
 // Promise says in a sentence what the owner promises, without the owner's own
 // statement.
-func Promise(p stele.Persistence) string {
-	var words string
-	switch p.Level {
-	case stele.Permanent:
-		words = "Permanent: it stays. Nothing is said of its content."
-	case stele.Unchanging:
-		words = "Permanent and unchanging: it stays, byte for byte the same."
-	case stele.Stable:
-		words = "Permanent and stable: it stays, with small corrections at most."
-	case stele.Dynamic:
-		words = "Permanent and dynamic: it stays, and its content changes."
-	case stele.NotGuaranteed:
-		words = "Not guaranteed: it may go."
-	default:
-		words = "No level of permanence is stated."
+func Promise(l *language.Language, p stele.Persistence) string {
+	words := l.Text("promise.unstated")
+	if l.Has("promise." + levelKey(p.Level)) {
+		words = l.Text("promise." + levelKey(p.Level))
 	}
 	if p.Until != "" {
-		words += " This holds until " + p.Until + "."
+		words += " " + l.Text("promise.until", "date", p.Until)
 	}
 	return words
+}
+
+// maxPhrases is how many phrases describe one change.
+const maxPhrases = 12
+
+// Changes says in a few phrases what changed from one version of a record to the next; before is
+// nil for the first.
+func Changes(l *language.Language, before, after *stele.Record) (phrases []string) {
+	list := wording.Changes(before, after)
+	if more := len(list) - maxPhrases; more > 0 {
+		list = append(list[:maxPhrases:maxPhrases], stele.Messagef("change.more", "{count} more changes", more))
+	}
+	for _, m := range list {
+		phrases = append(phrases, l.Problem(m))
+	}
+	return phrases
 }

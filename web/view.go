@@ -4,14 +4,18 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/web/language"
 )
 
 // Frame is what all pages have.
 type Frame struct {
-	Site  string // the operator of this resolver; "Stele" if empty
-	Query string // what stands in the form; may be empty
+	Language *language.Language // in which the page is; the site's first one if nil
+	Here     string             // path and query of the page, for links that come back to it; may be empty
+	Section  string             // of the navigation, where the page is: "home", "about", "api"; may be empty
+	Query    string             // what stands in the form; may be empty
 }
+
+func (f *Frame) frame() *Frame { return f }
 
 // Name is an identifier, or anything else that has a text and perhaps an address.
 type Name struct {
@@ -37,6 +41,7 @@ type Target struct {
 
 // Format is another form of what the page says.
 type Format struct {
+	Name  string // such as "bibtex"
 	Title string
 	Type  string // media type
 	URL   string
@@ -47,7 +52,7 @@ type Change struct {
 	Version uint64
 	At      time.Time
 	By      string   // the principal; empty if the reader may not know
-	What    []string // see [Difference]
+	What    []string // see [Changes]
 	URL     string   // of the record as it was then; may be empty
 }
 
@@ -74,13 +79,22 @@ type Info struct {
 	Metadata    []Row
 	Namespace   Name // title and prefix; may be empty
 	Persistence stele.Persistence
-	Promised    string // the authority that promises, if not the record itself: "the namespace ark:12345"
+	Promised    string // the namespace that promises, if not the record itself: "ark:12345"
+	Old         *Old   // of an old version
 	Signatures  []Signature
 	History     []Change
 
 	Citation string
 	Formats  []Format
 	QR       QR
+}
+
+// Old says which old version of a record a page shows.
+type Old struct {
+	Number  uint64
+	At      time.Time
+	Current string // URL of the page about the record as it is
+	Follow  string // URL that leads where the name led then
 }
 
 // Signature says that a key of the namespace signed some bytes.
@@ -130,10 +144,10 @@ type Missing struct {
 // Problem is the view of a failure.
 type Problem struct {
 	Frame
-	Status int
-	Title  string // a few words: "Too many requests"
-	Detail string // what happened
-	Advice string // what to do; may be empty
+	Status    int
+	Title     string   // a few words: "Too many requests"
+	Detail    string   // what happened, and what to do
+	Available []string // media types to choose from; may be empty
 }
 
 // Choices is the view of several targets.
@@ -149,7 +163,7 @@ type Choices struct {
 // Home is the view of the first page.
 type Home struct {
 	Frame
-	About    string // in the operator's words; may be empty
+	About    []Span // in the operator's words; may be empty
 	Examples []Example
 	Schemes  []Row // name, what it is, an example as Note
 }
@@ -160,12 +174,25 @@ type Example struct {
 	Note string
 }
 
+// Step is a line of how an answer was found.
+type Step struct{ Name, Result string }
+
+// About is the view of the page about the registry, or of a page with a text of the operator.
+type About struct {
+	Frame
+	Page    string // title of the text's page; "" for the page about the registry
+	Text    []Block
+	Levels  []stele.Level
+	States  []stele.State
+	Schemes []string // their names
+}
+
 // Explanation is the view of how an answer was found.
 type Explanation struct {
 	Frame
 	Given   string // as it was asked for
 	ID      string // how that was read; may be empty
-	Steps   []resolver.Step
+	Steps   []Step
 	Answer  string // in a few words
 	URL     string // where it leads; may be empty
 	Status  int    // of the answer; 0 says nothing

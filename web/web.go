@@ -2,8 +2,9 @@
 // leads, why it is gone or unknown, and where to type the next one.
 //
 // Pages are HTML that works without scripts and without anything from elsewhere:
-// one style sheet and one icon, both embedded, so that [Policy] can forbid all the
-// rest. They are also well-formed XML, by which the tests read them.
+// style sheets, an icon and the site's logo, so that [Policy] can forbid all the
+// rest. They are also well-formed XML, by which the tests read them. All words come from package
+// language, in the language of the reader.
 //
 // The package decides nothing and looks nothing up: a server fills in plain
 // structures, and everything in them is text. Only addresses that are safe to
@@ -13,6 +14,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"hash/fnv"
@@ -20,10 +22,12 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/http"
 	"path"
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/web/language"
 )
 
 // AssetPath is the path below which the server answers with [Pages.Asset].
@@ -35,11 +39,16 @@ const Policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-actio
 //go:embed pages/*.html assets/*
 var files embed.FS
 
-// Pages holds the templates and assets. It is used by many goroutines at once.
+// Pages holds the templates of each language, and the assets. It is used by many goroutines at
+// once.
 type Pages struct {
-	templates   map[string]*template.Template
-	assets      map[string]asset
-	style, icon string // their paths
+	catalog   *language.Catalog
+	face      Face
+	templates map[string]map[string]*template.Template // by language and name
+	assets    map[string]asset
+	styles    []string // paths
+	icon      string
+	logo      string // "" if the site has none
 }
 
 type asset struct {
@@ -48,32 +57,48 @@ type asset struct {
 }
 
 // The pages, by the names of their templates.
-var pageNames = [...]string{"info", "gone", "missing", "problem", "choices", "home", "explain", "api"}
+var pageNames = [...]string{"info", "gone", "missing", "problem", "choices", "home", "explain", "api", "about"}
 
-// New reads the embedded templates. It fails only if they are broken.
-func New() (*Pages, error) {
-	p := &Pages{templates: make(map[string]*template.Template), assets: make(map[string]asset)}
-	var err error
-	if p.style, err = p.AddAsset(files, "assets/stele.css", "text/css; charset=utf-8"); err != nil {
+// New reads the embedded templates, for the languages of a catalog, and gives them the face of a
+// site. It fails if the face is wrong.
+func New(catalog *language.Catalog, face Face) (*Pages, error) {
+	p := &Pages{catalog: catalog, face: face, templates: make(map[string]map[string]*template.Template), assets: make(map[string]asset)}
+	style, err := p.AddAsset(files, "assets/stele.css", "text/css; charset=utf-8")
+	if err != nil {
 		return nil, err
 	}
+	p.styles = []string{style}
 	if p.icon, err = p.AddAsset(files, "assets/icon.svg", "image/svg+xml"); err != nil {
 		return nil, err
 	}
-	frame := template.New("frame.html").Funcs(functions).Funcs(template.FuncMap{"style": p.StylePath, "icon": p.IconPath})
-	if _, err := frame.ParseFS(files, "pages/frame.html", "pages/parts.html"); err != nil {
+	if err := p.dress(); err != nil {
 		return nil, err
 	}
-	for _, name := range pageNames {
-		page, err := frame.Clone()
-		if err != nil {
-			return nil, err
-		}
-		if p.templates[name], err = page.ParseFS(files, "pages/"+name+".html"); err != nil {
+	for _, l := range catalog.Languages() {
+		if err := p.parse(l); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
+}
+
+// parse parses the templates for a language.
+func (p *Pages) parse(l *language.Language) error {
+	frame := template.New("frame.html").Funcs(functions).Funcs(p.siteFunctions(l)).Funcs(words(l))
+	if _, err := frame.ParseFS(files, "pages/frame.html", "pages/parts.html"); err != nil {
+		return err
+	}
+	p.templates[l.Tag] = make(map[string]*template.Template)
+	for _, name := range pageNames {
+		page, err := frame.Clone()
+		if err != nil {
+			return err
+		}
+		if p.templates[l.Tag][name], err = page.ParseFS(files, "pages/"+name+".html"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // AddAsset adds a file that pages refer to, and returns its path at the server: the name has a
@@ -84,19 +109,44 @@ func (p *Pages) AddAsset(files fs.ReadFileFS, name, mediaType string) (string, e
 	if err != nil {
 		return "", err
 	}
-	h := fnv.New64a()
-	h.Write(content)
-	base, ext, _ := strings.Cut(path.Base(name), ".")
-	public := fmt.Sprintf("%s.%016x.%s", base, h.Sum64(), ext)
-	p.assets[public] = asset{content, mediaType}
-	return AssetPath + public, nil
+	return p.addContent(path.Base(name), content, mediaType), nil
 }
 
-// StylePath returns the path of the style sheet.
-func (p *Pages) StylePath() string { return p.style }
+// addContent adds a file by its content.
+func (p *Pages) addContent(name string, content []byte, mediaType string) string {
+	h := fnv.New64a()
+	h.Write(content)
+	base, ext, _ := strings.Cut(name, ".")
+	public := fmt.Sprintf("%s.%016x.%s", base, h.Sum64(), ext)
+	p.assets[public] = asset{content, mediaType}
+	return AssetPath + public
+}
+
+// StylePaths returns the paths of the style sheets: the one of all sites, and the colours of this
+// one if it has some.
+func (p *Pages) StylePaths() []string { return p.styles }
 
 // IconPath returns the path of the icon.
 func (p *Pages) IconPath() string { return p.icon }
+
+// LogoPath returns the path of the site's logo; "" if it has none.
+func (p *Pages) LogoPath() string { return p.logo }
+
+// SiteName returns the name of the site.
+func (p *Pages) SiteName() string { return cmp.Or(p.face.Name, "Stele") }
+
+// Language returns the language for a request: what its sender chose, or what the browser
+// prefers, or the site's.
+func (p *Pages) Language(r *http.Request) *language.Language { return p.catalog.Of(r, "", "") }
+
+// English returns the language in which programs are answered.
+func (p *Pages) English() *language.Language { return p.catalog.English() }
+
+// Chosen returns the language with a tag; nil if it is not offered.
+func (p *Pages) Chosen(tag string) *language.Language { return p.catalog.Get(tag) }
+
+// Contact returns how to reach the operator; its Text is empty if the site does not say.
+func (p *Pages) Contact() Name { return p.face.contact() }
 
 // Functions returns the functions of templates that make text safe to read: other pages use
 // them too.
@@ -130,10 +180,20 @@ func (p *Pages) Home(w io.Writer, v *Home) error { return p.write(w, "home", v) 
 // Explain writes how an answer was found.
 func (p *Pages) Explain(w io.Writer, v *Explanation) error { return p.write(w, "explain", v) }
 
+// About writes the page about the registry, or one of the operator's texts.
+func (p *Pages) About(w io.Writer, v *About) error { return p.write(w, "about", v) }
+
+// framed is a view of a page.
+type framed interface{ frame() *Frame }
+
 // write writes a page in one piece, or nothing.
-func (p *Pages) write(w io.Writer, name string, view any) error {
+func (p *Pages) write(w io.Writer, name string, view framed) error {
+	l := view.frame().Language
+	if l == nil {
+		l = p.catalog.Languages()[0]
+	}
 	var b bytes.Buffer
-	if err := p.templates[name].Execute(&b, view); err != nil {
+	if err := p.templates[l.Tag][name].Execute(&b, view); err != nil {
 		return stele.Messagef("web.page-failed", "page {page}: {cause}", name, err)
 	}
 	_, err := w.Write(b.Bytes())

@@ -2,7 +2,7 @@ package wording
 
 import (
 	"bytes"
-	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,9 +38,15 @@ func Changes(before, rec *stele.Record) []*stele.Message {
 		return d
 	}
 	d.state(before, rec)
-	for _, alias := range rec.Aliases {
-		if !before.Redacted && !slices.Contains(before.Aliases, alias) {
-			d.addf("change.alias-added", "alias {alias} added", alias)
+	if !before.Redacted && !slices.Equal(before.Aliases, rec.Aliases) {
+		had := make(map[stele.ID]bool, len(before.Aliases))
+		for _, alias := range before.Aliases {
+			had[alias] = true
+		}
+		for _, alias := range rec.Aliases {
+			if !had[alias] {
+				d.addf("change.alias-added", "alias {alias} added", alias)
+			}
 		}
 	}
 	d.disavowed(before, rec)
@@ -118,55 +124,102 @@ func (d *difference) replacement(before, now stele.ID) {
 }
 
 // targets tells which targets were moved, changed, added and removed. A removed one and
-// an added one with the same service, type and language are a move.
+// an added one with the same service, type and language are a move. The work grows with the
+// number of targets, not with its square: pages for the public show many versions.
 func (d *difference) targets(before, now []stele.Target) {
-	came, went := slices.Clone(now), []stele.Target(nil)
+	if slices.Equal(before, now) {
+		return
+	}
+	type place struct {
+		url     string
+		service stele.Service
+	}
+	type sort struct {
+		service        stele.Service
+		mime, language string
+	}
+	came := make(map[place][]int, len(now)) // in now, the first one last
+	for i := len(now) - 1; i >= 0; i-- {
+		at := place{now[i].URL, now[i].Service}
+		came[at] = append(came[at], i)
+	}
+	stayed := make([]bool, len(now))
+	var went []stele.Target
 	for _, old := range before {
-		at := slices.IndexFunc(came, func(t stele.Target) bool { return t.URL == old.URL && t.Service == old.Service })
-		if at < 0 {
+		at := place{old.URL, old.Service}
+		list := came[at]
+		if len(list) == 0 {
 			went = append(went, old)
 			continue
 		}
-		if came[at] != old {
-			d.addf("change.target-changed", "target {url} changed ({properties})", old.URL, cmp.Or(Target(&came[at]), "as usual"))
+		i := list[len(list)-1]
+		came[at], stayed[i] = list[:len(list)-1], true
+		if now[i] != old {
+			d.addf("change.target-changed", "target {url} changed ({properties})", old.URL, properties(&now[i]))
 		}
-		came = slices.Delete(came, at, at+1)
+	}
+	like := make(map[sort][]int)
+	for i := len(now) - 1; i >= 0; i-- {
+		if t := &now[i]; !stayed[i] {
+			of := sort{t.Service, t.Type, t.Language}
+			like[of] = append(like[of], i)
+		}
 	}
 	for _, old := range went {
-		at := slices.IndexFunc(came, func(t stele.Target) bool {
-			return t.Service == old.Service && t.Type == old.Type && t.Language == old.Language
-		})
-		if at < 0 {
+		of := sort{old.Service, old.Type, old.Language}
+		list := like[of]
+		if len(list) == 0 {
 			d.addf("change.target-removed", "target {url} removed", old.URL)
 			continue
 		}
-		d.addf("change.target-moved", "target {url} moved to {new-url}", old.URL, came[at].URL)
-		came = slices.Delete(came, at, at+1)
+		i := list[len(list)-1]
+		like[of], stayed[i] = list[:len(list)-1], true
+		d.addf("change.target-moved", "target {url} moved to {new-url}", old.URL, now[i].URL)
 	}
-	for _, t := range came {
-		d.addf("change.target-added", "target {url} added", t.URL)
+	for i := range now {
+		if !stayed[i] {
+			d.addf("change.target-added", "target {url} added", now[i].URL)
+		}
 	}
 }
 
 func (d *difference) metadata(before, now stele.Metadata) {
+	if maps.Equal(before, now) {
+		return
+	}
 	for _, key := range FieldOrder(now) {
 		if old, ok := before[key]; !ok {
-			d.addf("change.field-set", "{field} set", key)
+			d.addf("change.field-set", "{field} set", field(key))
 		} else if old != now[key] {
-			d.addf("change.field-changed", "{field} changed", key)
+			d.addf("change.field-changed", "{field} changed", field(key))
 		}
 	}
 	for _, key := range FieldOrder(before) {
 		if _, ok := now[key]; !ok {
-			d.addf("change.field-removed", "{field} removed", key)
+			d.addf("change.field-removed", "{field} removed", field(key))
 		}
 	}
+}
+
+// field returns the label of a field of the metadata that people know, and otherwise its key.
+func field(key string) any {
+	switch key {
+	case stele.What:
+		return stele.Messagef("field.title", "title")
+	case stele.Who:
+		return stele.Messagef("field.creator", "creator")
+	case stele.When:
+		return stele.Messagef("field.date", "date")
+	case stele.Where:
+		return stele.Messagef("field.location", "location")
+	}
+	return key
 }
 
 // rest names the other fields that changed.
 func (d *difference) rest(before, rec *stele.Record) {
 	if before.Persistence != rec.Persistence {
-		d.addf("change.persistence", "persistence {promise}", cmp.Or(Promise(rec.Persistence), "changed"))
+		d.addf("change.persistence", "persistence {promise}", promised(rec.Persistence))
 	}
 	if !sameValues(before.Values, rec.Values) {
 		d.addf("change.handle-values", "handle values changed")

@@ -1,6 +1,8 @@
 package wording
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +27,7 @@ func TestDifferences(t *testing.T) {
 		{func(r *stele.Record) { r.Targets[0].Preference = 1 }, "target https://a.org changed (preference 1)"},
 		{func(r *stele.Record) { r.Targets[0].URL = "https://b.org" }, "target https://a.org moved to https://b.org"},
 		{func(r *stele.Record) { r.Targets[0].Service, r.Targets[0].URL = stele.N2C, "https://b.org" }, "target https://a.org removed; target https://b.org added"},
-		{func(r *stele.Record) { r.Metadata = stele.Metadata{"zoo": "1", "what": "2"} }, "what set; zoo set"},
+		{func(r *stele.Record) { r.Metadata = stele.Metadata{"zoo": "1", "what": "2"} }, "title set; zoo set"},
 		{func(r *stele.Record) { r.Persistence.Statement = "x" }, "persistence changed"},
 		{func(r *stele.Record) { r.Persistence.Until = "2040-01-01" }, "persistence until 2040-01-01"},
 		{func(r *stele.Record) { r.Values[0].Data = nil }, "handle values changed"},
@@ -40,5 +42,25 @@ func TestDifferences(t *testing.T) {
 		if got := strings.Join(Differences(base(), rec), "; "); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
+	}
+}
+
+// TestChangesOfMany: the work grows with the records, and not with its square: with these it
+// would take longer than any test may.
+func TestChangesOfMany(t *testing.T) {
+	var before, after stele.Record
+	for i := range 300_000 {
+		before.Targets = append(before.Targets, stele.Target{URL: fmt.Sprint("https://example.org/", i)})
+		alias, err := stele.NewID("urn", fmt.Sprint("urn:example:", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before.Aliases = append(before.Aliases, alias)
+	}
+	after.Targets, after.Aliases = slices.Clone(before.Targets), slices.Clone(before.Aliases)
+	slices.Reverse(after.Targets)
+	slices.Reverse(after.Aliases)
+	if got := strings.Join(Differences(&before, &after), "; "); got != "changed" {
+		t.Error(got)
 	}
 }

@@ -33,6 +33,58 @@ func Target(t *stele.Target) string {
 	return strings.Join(words, ", ")
 }
 
+// properties says what is not the default in a target, as messages.
+func properties(t *stele.Target) *stele.Message {
+	var all []*stele.Message
+	say := func(is bool, m *stele.Message) {
+		if is {
+			all = append(all, m)
+		}
+	}
+	say(t.Service != stele.N2L, stele.Messagef("property.service", "service {service}", t.Service))
+	say(t.Type != "", stele.Messagef("property.type", "type {type}", t.Type))
+	say(t.Language != "", stele.Messagef("property.language", "language {language}", t.Language))
+	say(t.Order != stele.DefaultOrder, stele.Messagef("property.order", "order {number}", t.Order))
+	say(t.Preference != stele.DefaultPreference, stele.Messagef("property.preference", "preference {number}", t.Preference))
+	say(t.TTL != 0, stele.Messagef("property.ttl", "TTL {seconds} s", t.TTL))
+	say(t.Status != 0, stele.Messagef("property.status", "status {status}", t.Status))
+	say(t.Partial, stele.Messagef("property.partial", "what follows the name is appended"))
+	if len(all) == 0 {
+		return stele.Messagef("property.none", "as usual")
+	}
+	last := all[len(all)-1]
+	for i := len(all) - 2; i >= 0; i-- {
+		last = stele.Messagef("property.list", "{first}, {others}", all[i], last)
+	}
+	return last
+}
+
+// promised says level and date of a promise, as a message.
+func promised(p stele.Persistence) *stele.Message {
+	var level *stele.Message
+	switch p.Level {
+	case stele.Permanent:
+		level = stele.Messagef("promised.permanent", "permanent")
+	case stele.Unchanging:
+		level = stele.Messagef("promised.unchanging", "unchanging")
+	case stele.Stable:
+		level = stele.Messagef("promised.stable", "stable")
+	case stele.Dynamic:
+		level = stele.Messagef("promised.dynamic", "dynamic")
+	case stele.NotGuaranteed:
+		level = stele.Messagef("promised.not-guaranteed", "not guaranteed")
+	}
+	switch {
+	case level == nil && p.Until == "":
+		return stele.Messagef("change.something", "changed")
+	case level == nil:
+		return stele.Messagef("promised.until", "until {date}", p.Until)
+	case p.Until == "":
+		return level
+	}
+	return stele.Messagef("promised.level-until", "{level}, until {date}", level, p.Until)
+}
+
 // Service returns in words what a service gives; "" for one that has no words.
 func Service(s stele.Service) string { return services[s] }
 

@@ -117,7 +117,7 @@ type Handler struct {
 	duties   duties
 
 	described func() *openapi.Description // made on the first request for it
-	page      atomic.Pointer[rendered]    // the last that was made
+	page      atomic.Pointer[viewed]      // what pages show, the last that was made
 }
 
 // New makes a handler.

@@ -22,6 +22,10 @@ func (h *Handler) pageOperations() []operation {
 		summary: "Show all operations, for people",
 		about:   "A client that accepts JSON and not HTML gets what getOpenAPI shows.",
 		asks:    anyone, scope: anyScope,
+		query: []parameter{
+			{name: "group", max: 100, about: "the group of operations that the page describes, or documents for the schemas; without it the page lists all operations", example: "records"},
+			{name: "q", max: 200, about: "words; the page lists the operations that have all of them", example: "mint"},
+		},
 		answers: []answer{
 			{status: 200, about: "A page in HTML, or the document.", media: htmlType},
 			{status: 200, about: "The document.", media: apijson.JSON},
@@ -69,16 +73,10 @@ func (h *Handler) document(c *call) ([]byte, error) {
 	return text, nil
 }
 
-// rendered is the page for one address of the server.
-type rendered struct {
-	base string
-	page []byte
-}
-
 // getPage shows the page for people.
 func (h *Handler) getPage(c *call) error {
 	head := c.w.Header()
-	head.Add("Vary", "Accept")
+	head.Add("Vary", "Accept, Accept-Language, Cookie")
 	if accept := strings.Join(c.r.Header.Values("Accept"), ","); strings.Contains(accept, "json") && !strings.Contains(accept, "html") {
 		document, err := h.document(c)
 		if err != nil {
@@ -86,24 +84,33 @@ func (h *Handler) getPage(c *call) error {
 		}
 		return c.replyJSON(http.StatusOK, document)
 	}
-	base := c.base()
-	made := h.page.Load()
-	if made == nil || made.base != base {
-		var b bytes.Buffer
-		if err := h.o.Pages.API(&b, h.view(base)); err != nil {
-			return &stele.Error{Op: c.op.name, Kind: stele.Internal, Err: err}
-		}
-		made = &rendered{base, b.Bytes()}
-		h.page.Store(made)
+	v := *h.view(c.base()) // shared, except what the page shows of it
+	v.Frame = web.Frame{Language: h.o.Pages.Language(c.r), Here: c.r.URL.RequestURI(), Section: "api"}
+	if !v.Show(c.text("group"), c.text("q")) {
+		return invalidf("request.group-unknown", "there is no such group of operations; {path} lists all", Root)
 	}
+	var b bytes.Buffer
+	if err := h.o.Pages.API(&b, &v); err != nil {
+		return &stele.Error{Op: c.op.name, Kind: stele.Internal, Err: err}
+	}
+	head.Set("Content-Language", v.Frame.Language.Tag)
 	head.Set("Content-Security-Policy", web.Policy)
 	head.Set("Referrer-Policy", "strict-origin-when-cross-origin")
-	c.write(http.StatusOK, htmlType, made.page)
+	c.write(http.StatusOK, htmlType, b.Bytes())
 	return nil
 }
 
-// view returns what the page shows.
+// viewed is what pages show for one address of the server.
+type viewed struct {
+	base string
+	view *web.API
+}
+
+// view returns what pages show. The caller must not change it.
 func (h *Handler) view(base string) *web.API {
+	if made := h.page.Load(); made != nil && made.base == base {
+		return made.view
+	}
 	v := h.described().View(base)
 	for _, o := range outcomes {
 		v.Problems = append(v.Problems, web.APIProblem{Name: o.name, Status: o.status, Title: o.title})
@@ -112,6 +119,7 @@ func (h *Handler) view(base string) *web.API {
 		o := refusals[status]
 		v.Problems = append(v.Problems, web.APIProblem{Name: o.name, Status: o.status, Title: o.title})
 	}
+	h.page.Store(&viewed{base, v})
 	return v
 }
 

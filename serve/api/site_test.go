@@ -23,6 +23,7 @@ import (
 	"github.com/stele-id/stele/search"
 	"github.com/stele-id/stele/store/mem"
 	"github.com/stele-id/stele/web"
+	"github.com/stele-id/stele/web/language"
 )
 
 // site is an API over a registry in memory, whose clock is that of the machine and can
@@ -57,7 +58,13 @@ const (
 )
 
 // thePages are read once for all sites.
-var thePages = sync.OnceValues(web.New)
+var thePages = sync.OnceValues(func() (*web.Pages, error) {
+	languages, err := language.New()
+	if err != nil {
+		return nil, err
+	}
+	return web.New(languages, web.Face{})
+})
 
 func newSite(t testing.TB, change ...func(*Options)) *site {
 	t.Helper()

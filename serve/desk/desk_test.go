@@ -61,8 +61,8 @@ func newSite(t *testing.T, change ...func(*Options)) *site {
 	s.jobs, s.users = job.NewBoard(job.Options{Registrar: s.r, Schemes: schemes, Now: clock}), directory
 	index := must(search.Open(t.Context(), search.Options{Source: store}))(t)
 	t.Cleanup(func() { index.Close() })
-	public := must(web.New())(t)
 	languages := must(language.New())(t)
+	public := must(web.New(languages, web.Face{}))(t)
 	o := Options{
 		Registrar: s.r, Directory: directory, Store: store, Schemes: schemes, Pages: must(deskpage.New(public, languages))(t), Languages: languages, Now: clock, Jobs: s.jobs, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Subject: func(r *http.Request, rec *stele.Record, ns *stele.Namespace) describe.Subject {

@@ -11,6 +11,7 @@ import (
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/serve/httpd/describe"
 	"github.com/stele-id/stele/web"
+	"github.com/stele-id/stele/web/language"
 )
 
 // Values of headers that many answers share. The code never writes to them: a header map
@@ -22,6 +23,7 @@ var (
 	closing        = []string{"close"}
 	soon           = []string{"5"}
 	varies         = []string{"Accept, Accept-Language, Authorization"}
+	pageVaries     = []string{"Accept, Accept-Language, Authorization, Cookie"}          // of a page
 	timeGateVaries = []string{"Accept, Accept-Language, Accept-Datetime, Authorization"} // of a TimeGate
 	plainTextType  = []string{textType}
 	notKept        = []string{"no-store"}
@@ -143,6 +145,17 @@ func (h *Handler) about(head http.Header, res *resolver.Resolution) {
 func vary(head http.Header) {
 	if head["Vary"] == nil {
 		head["Vary"] = varies
+	}
+}
+
+// spoken says in the head that an answer is in the language of its reader, which a cookie may have
+// chosen: a shared cache must not give it to readers of another one.
+func spoken(head http.Header, l *language.Language) {
+	head["Content-Language"] = []string{l.Tag}
+	if vary := strings.Join(head["Vary"], ", "); vary == "" {
+		head["Vary"] = pageVaries
+	} else if !strings.Contains(vary, "Cookie") {
+		head["Vary"] = []string{vary + ", Cookie"}
 	}
 }
 

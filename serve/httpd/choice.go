@@ -253,7 +253,7 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, liked []resolver.
 // nothingFits answers that the client accepts none of the available forms, and lists them.
 func (h *Handler) nothingFits(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
 	p := problem{Status: http.StatusNotAcceptable, Title: http.StatusText(http.StatusNotAcceptable), ID: shownIn(res), Scheme: res.ID.Scheme()}
-	p.Detail = "There is nothing of the types that the request accepts."
+	p.say(stele.Messagef("request.not-acceptable", "There is nothing of the types that the request accepts."))
 	h.linkTimeGate(w.Header(), r, res)
 	for i := range res.Record.Targets {
 		if t := &res.Record.Targets[i]; t.Type != "" && (t.Service == stele.N2L || t.Service == stele.N2C) && !slices.Contains(p.Accepted, t.Type) {

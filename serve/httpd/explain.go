@@ -24,12 +24,18 @@ type explanation struct {
 	URL       string           `json:"url,omitempty"`
 	Status    int              `json:"status"`
 	Error     string           `json:"error,omitempty"`
+
+	said error // what Error says, for pages in other languages
 }
 
 type step struct {
 	Name   string `json:"name"`
 	Result string `json:"result"`
+
+	said *stele.Message // the result, for pages in other languages
 }
+
+func newStep(name string, said *stele.Message) step { return step{name, legible(said.Error()), said} }
 
 // explain answers ?explain: how the text is read, what is found, what is chosen.
 // The status is 200, whatever the answer would have been.
@@ -45,7 +51,7 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t requestTarge
 	}
 	x := explanation{Asked: legible(t.path), Status: res.Status, Steps: []step{}}
 	for _, s := range res.Trace {
-		x.Steps = append(x.Steps, step{s.Name, legible(s.Result)})
+		x.Steps = append(x.Steps, newStep(s.Name, s.Result))
 	}
 	if last != nil {
 		x.Steps = append(x.Steps, *last)
@@ -56,7 +62,7 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t requestTarge
 			h.fail(w, r, err)
 			return
 		}
-		x.Error = legible(err.Error())
+		x.Error, x.said = legible(err.Error()), err
 		if !id.IsValid() {
 			reading := h.reading(r, t.path)
 			id, _ = reading.next()
@@ -97,13 +103,13 @@ func (h *Handler) predict(r *http.Request, q *resolver.Request, res *resolver.Re
 			return nil, err
 		}
 		res.Kind, res.URL, res.Status = other.Kind, other.URL, other.Status
-		return &step{"answer", fmt.Sprintf("redirect to %s, status %d: the owner's description in what Accept likes best", res.URL, res.Status)}, nil
+		return answered(stele.Messagef("trace.redirect-description", "redirect to {url}, status {status}: the owner's description in what Accept likes best", res.URL, res.Status)), nil
 	case best.way == byTarget && h.isLoop(r, res):
 		return nil, &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.Conflict, Err: resolver.ErrLoop}
 	case best.way == byTarget && found == resolver.Redirect:
 		return nil, nil
 	case best.way == byTarget:
-		return &step{"answer", fmt.Sprintf("redirect to %s, status %d, by the handle's values", res.URL, res.Status)}, nil
+		return answered(stele.Messagef("trace.redirect-values", "redirect to {url}, status {status}, by the handle's values", res.URL, res.Status)), nil
 	case best.way == noWay:
 		return nil, refused(http.StatusNotAcceptable, "request.not-acceptable", "There is nothing of the types that the request accepts.")
 	}
@@ -112,7 +118,13 @@ func (h *Handler) predict(r *http.Request, q *resolver.Request, res *resolver.Re
 		media = best.format.Served
 	}
 	res.Kind, res.URL, res.Status = resolver.Description, "", http.StatusOK
-	return &step{"answer", fmt.Sprintf("description as %s, status %d", media, res.Status)}, nil
+	return answered(stele.Messagef("trace.description-as", "description as {type}, status {status}", media, res.Status)), nil
+}
+
+// answered is the step that says the answer.
+func answered(said *stele.Message) *step {
+	s := newStep("answer", said)
+	return &s
 }
 
 func (h *Handler) writeExplanation(w http.ResponseWriter, r *http.Request, x *explanation) {
@@ -124,6 +136,7 @@ func (h *Handler) writeExplanation(w http.ResponseWriter, r *http.Request, x *ex
 			h.fail(w, r, err)
 			return
 		}
+		spoken(w.Header(), h.o.Pages.Language(r))
 	case problemType:
 		form = "application/json"
 		text, err := json.Marshal(x)

@@ -16,6 +16,7 @@ import (
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/mem"
 	"github.com/stele-id/stele/web"
+	"github.com/stele-id/stele/web/language"
 )
 
 var handleNoon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -37,7 +38,11 @@ func newHandleFixture(t testing.TB, change func(*Options)) *handleFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := web.New()
+	languages, err := language.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := web.New(languages, web.Face{})
 	if err != nil {
 		t.Fatal(err)
 	}

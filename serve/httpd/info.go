@@ -54,6 +54,10 @@ func (h *Handler) info(w http.ResponseWriter, r *http.Request, t requestTarget) 
 		}
 		h.describe(w, r, &res, f)
 	case wantsPage(liked):
+		if number, asked := field(t.query, "version"); asked && res.Record != nil {
+			h.infoVersion(w, r, &res, number)
+			return
+		}
 		h.infoPage(w, r, &res)
 	case len(liked) == 0 || wantsJSON(liked):
 		h.infoJSON(w, r, &res)

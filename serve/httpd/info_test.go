@@ -24,7 +24,7 @@ func TestInfo(t *testing.T) {
 		}
 	}
 	page := s.get("/.info/ark:12345/x1", "Accept", firefox)
-	for _, text := range []string{"https://example.org/day3", "/.memento/20260101000000/ark:12345/x1", "?format=bibtex", "<svg", "ark:12345/x1"} {
+	for _, text := range []string{"https://example.org/day3", "/.info/ark:12345/x1?version=1", "?format=bibtex", "<svg", "ark:12345/x1"} {
 		if !strings.Contains(page.body, text) {
 			t.Errorf("the page has no %s", text)
 		}

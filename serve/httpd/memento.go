@@ -234,7 +234,7 @@ func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolv
 		near.own = nil
 		head.Set("Memento-Datetime", httpDate(v.Modified))
 		h.linkMementos(head, r, res, near)
-		h.fail(w, r, refused(http.StatusGone, "version.disavowed", "The owner of the name has disavowed this version: it must not be followed. The reason given: {reason}", d.Reason))
+		h.fail(w, r, disavowed(d))
 		return
 	}
 	h.linkMementos(head, r, res, near)

@@ -220,7 +220,7 @@ func TestDisavowed(t *testing.T) {
 		t.Errorf("/.info/: %s", a.body)
 	}
 	if a := s.get("/.info/ark:12345/x1", "Accept", "text/html"); strings.Contains(a.body, "day2") ||
-		!strings.Contains(a.body, "disavowed by the owner: The account &lt;b&gt;was stolen&lt;/b&gt;.") {
+		!strings.Contains(a.body, "disavowed: The account &lt;b&gt;was stolen&lt;/b&gt;.") {
 		t.Errorf("the page: %s", a.body)
 	}
 }

@@ -8,17 +8,20 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/serve/httpd/describe"
 	"github.com/stele-id/stele/web"
+	"github.com/stele-id/stele/web/language"
 )
 
 // homePage answers with the first page.
 func (h *Handler) homePage(w http.ResponseWriter, r *http.Request) {
-	var v web.Home
+	v := web.Home{Frame: h.frame(r, "home")}
+	v.About = h.o.Pages.Lead(v.Language)
 	for _, e := range h.o.Examples {
 		name := web.Name{Text: e.ID}
 		if id, err := h.o.Schemes.Parse(e.ID); err == nil {
@@ -32,7 +35,22 @@ func (h *Handler) homePage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header()["Cache-Control"] = oneMinute
-	h.write(w, r, http.StatusOK, htmlType, b.Bytes())
+	h.writePage(w, r, v.Language, b.Bytes())
+}
+
+// frame returns what all pages have.
+func (h *Handler) frame(r *http.Request, section string) web.Frame {
+	f := web.Frame{Language: h.o.Pages.Language(r), Here: "/", Section: section}
+	if t := r.RequestURI; isReturn(t) && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		f.Here = t
+	}
+	return f
+}
+
+// writePage writes a page.
+func (h *Handler) writePage(w http.ResponseWriter, r *http.Request, l *language.Language, body []byte) {
+	spoken(w.Header(), l)
+	h.write(w, r, http.StatusOK, htmlType, body)
 }
 
 // problemPage writes the page of a problem: of an identifier that was withdrawn, of
@@ -42,23 +60,20 @@ func (h *Handler) problemPage(w io.Writer, r *http.Request, p *problem) error {
 	case p.res != nil:
 		return h.gonePage(w, r, p)
 	case p.missing && p.Asked != "":
-		v := web.Missing{Frame: web.Frame{Query: p.Asked}, Looked: p.Asked, Canonical: p.ID, Scheme: p.Scheme, Mistyped: p.mistyped}
+		v := web.Missing{Frame: h.frame(r, ""), Looked: p.Asked, Canonical: p.ID, Scheme: p.Scheme, Mistyped: p.mistyped}
+		v.Query = p.Asked
 		if p.Position != nil {
-			v.Reason = p.Detail
+			v.Reason = v.Language.Text("missing.reason", "position", *p.Position, "reason", p.said)
 		}
 		for _, l := range p.near {
 			v.Nearest = append(v.Nearest, web.Name{Text: l.text, URL: l.url})
 		}
 		return h.o.Pages.Missing(w, &v)
 	}
-	v := web.Problem{Status: p.Status, Title: p.Title, Detail: p.Detail}
-	for i, media := range p.Accepted {
-		if i == 0 {
-			v.Advice = "There is: "
-		} else {
-			v.Advice += ", "
-		}
-		v.Advice += media
+	v := web.Problem{Frame: h.frame(r, ""), Status: p.Status, Available: p.Accepted}
+	v.Title, v.Detail = v.Language.Text("status.other"), v.Language.Problem(p.said)
+	if key := "status." + strconv.Itoa(p.Status); v.Language.Has(key) {
+		v.Title = v.Language.Text(key)
 	}
 	return h.o.Pages.Problem(w, &v)
 }
@@ -67,7 +82,7 @@ func (h *Handler) problemPage(w io.Writer, r *http.Request, p *problem) error {
 func (h *Handler) gonePage(w io.Writer, r *http.Request, p *problem) error {
 	record := p.res.Record
 	subject := h.subject(r, p.res)
-	v := web.Gone{ID: subject.Shown, Spelling: record.Spelling, Tombstone: h.stone(r, record, p.res.Tombstone),
+	v := web.Gone{Frame: h.frame(r, ""), ID: subject.Shown, Spelling: record.Spelling, Tombstone: h.stone(r, record, p.res.Tombstone),
 		Citation: describe.Citation(subject), Info: h.page(r, ".info", record.ID), Formats: h.pageFormats(&subject)}
 	if !record.Redacted {
 		v.Title, v.Metadata = record.Metadata[stele.What], metadataRows(record)
@@ -86,12 +101,15 @@ func (h *Handler) stone(r *http.Request, record *stele.Record, t stele.Tombstone
 
 // explainPage writes the page about how an identifier is resolved.
 func (h *Handler) explainPage(w io.Writer, r *http.Request, x *explanation) error {
-	v := web.Explanation{Given: x.Asked, ID: x.ID, Answer: x.Answer, URL: x.URL, Status: x.Status}
-	if x.Error != "" {
-		v.Answer = x.Error
+	v := web.Explanation{Frame: h.frame(r, ""), Given: x.Asked, ID: x.ID, URL: x.URL, Status: x.Status}
+	switch {
+	case x.said != nil:
+		v.Answer = v.Language.Problem(x.said)
+	case x.Answer != "":
+		v.Answer = v.Language.Text("answer." + x.Answer)
 	}
 	for _, s := range x.Steps {
-		v.Steps = append(v.Steps, resolver.Step{Name: s.Name, Result: s.Result})
+		v.Steps = append(v.Steps, web.Step{Name: s.Name, Result: v.Language.Problem(s.said)})
 	}
 	if id, err := h.o.Schemes.Parse(x.ID); x.ID != "" && err == nil {
 		v.Info = h.page(r, ".info", id)
@@ -101,6 +119,11 @@ func (h *Handler) explainPage(w io.Writer, r *http.Request, x *explanation) erro
 
 // infoPage answers with the page about a record.
 func (h *Handler) infoPage(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
+	h.versionPage(w, r, res, nil)
+}
+
+// versionPage is infoPage for an old version of a record; nil: the current one.
+func (h *Handler) versionPage(w http.ResponseWriter, r *http.Request, res *resolver.Resolution, old *web.Old) {
 	w, done, ok := h.charge(w, r, costInfo)
 	if !ok {
 		return
@@ -108,8 +131,9 @@ func (h *Handler) infoPage(w http.ResponseWriter, r *http.Request, res *resolver
 	defer done()
 	subject := h.subject(r, res)
 	v := h.infoView(r, res, &subject)
+	v.Old = old
 	if _, err := h.history(r, res.Record, func(version, before *stele.Record) {
-		v.History = append(v.History, h.change(r, version, before))
+		v.History = append(v.History, h.change(r, v.Language, version, before))
 	}); err != nil {
 		h.fail(w, r, err)
 		return
@@ -123,14 +147,14 @@ func (h *Handler) infoPage(w http.ResponseWriter, r *http.Request, res *resolver
 	h.about(head, res)
 	h.linkTimeGate(head, r, res)
 	h.signpostAll(head, subject)
-	h.write(w, r, http.StatusOK, htmlType, b.Bytes())
+	h.writePage(w, r, v.Language, b.Bytes())
 }
 
 // infoView is the page about a record, without its history.
 func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *describe.Subject) *web.Info {
 	record := res.Record
 	v := &web.Info{
-		ID: record.ID.String(), Spelling: record.Spelling, Title: record.Metadata[stele.What], URL: cmp.Or(subject.Cited, subject.Self), Scheme: record.ID.Scheme(),
+		Frame: h.frame(r, ""), ID: record.ID.String(), Spelling: record.Spelling, Title: record.Metadata[stele.What], URL: cmp.Or(subject.Cited, subject.Self), Scheme: record.ID.Scheme(),
 		State: record.State, Metadata: metadataRows(record), Persistence: record.Persistence,
 		Citation: describe.Citation(*subject), Formats: h.pageFormats(subject),
 	}
@@ -165,7 +189,7 @@ func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *d
 			v.Namespace.Text = ns.Title + " (" + v.Namespace.Text + ")"
 		}
 		if v.Persistence == (stele.Persistence{}) && ns.Persistence != v.Persistence {
-			v.Persistence, v.Promised = ns.Persistence, "the namespace "+ns.Key().String()
+			v.Persistence, v.Promised = ns.Persistence, ns.Key().String()
 		}
 	}
 	if subject.Base != "" {
@@ -177,18 +201,21 @@ func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *d
 
 // change is a line of the history: a version, and the one before it, nil if that is not
 // known.
-func (h *Handler) change(r *http.Request, v, before *stele.Record) web.Change {
-	c := web.Change{Version: v.Version, At: v.Modified, URL: h.pastOf(r, v).Memento}
+func (h *Handler) change(r *http.Request, l *language.Language, v, before *stele.Record) web.Change {
+	c := web.Change{Version: v.Version, At: v.Modified}
+	if h.maySee(r, v) {
+		c.URL = h.page(r, ".info", v.ID) + "?version=" + strconv.FormatUint(v.Version, 10)
+	}
 	disavowal := v.Withheld.Disavowal(v.Version)
 	switch {
 	case disavowal != nil && !v.Redacted:
-		c.What = []string{"disavowed by the owner: " + disavowal.Reason}
+		c.What = []string{l.Problem(stele.Messagef("change.disavowed", "disavowed: {reason}", disavowal.Reason))}
 	case !h.maySee(r, v):
-		c.What = []string{"not shown"}
+		c.What = []string{l.Text("info.not-shown")}
 	case before != nil && h.maySee(r, before):
-		c.What = web.Difference(before, v)
+		c.What = web.Changes(l, before, v)
 	case v.Version == 1:
-		c.What = web.Difference(nil, v)
+		c.What = web.Changes(l, nil, v)
 	}
 	return c
 }
@@ -196,7 +223,7 @@ func (h *Handler) change(r *http.Request, v, before *stele.Record) web.Change {
 // metadataRows returns the metadata as a page lists it: the four fields of every
 // description, then the others by name.
 func metadataRows(record *stele.Record) (rows []web.Row) {
-	first := []string{stele.Who, stele.What, stele.When, stele.Where}
+	first := []string{stele.What, stele.Who, stele.When, stele.Where}
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(record.Metadata)), func(key string) bool { return slices.Contains(first, key) })
 	for _, key := range append(first, others...) {
 		if value, ok := record.Metadata[key]; ok {
@@ -209,7 +236,7 @@ func metadataRows(record *stele.Record) (rows []web.Row) {
 // pageFormats lists the other forms of what a page says.
 func (h *Handler) pageFormats(subject *describe.Subject) (list []web.Format) {
 	for _, f := range h.formats {
-		list = append(list, web.Format{Title: f.Title, Type: f.Type, URL: subject.At(f.Format)})
+		list = append(list, web.Format{Name: f.Name, Title: f.Title, Type: f.Type, URL: subject.At(f.Format)})
 	}
 	return list
 }

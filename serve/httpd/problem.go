@@ -84,6 +84,7 @@ type problem struct {
 	Replacement    string `json:"replacement,omitempty"`
 	ReplacementURL string `json:"replacementUrl,omitempty"`
 
+	said     error // what Detail says, for pages in other languages; nil if Detail is empty
 	near     []link
 	missing  bool                 // it is not registered, or not an identifier
 	mistyped bool                 // its check character does not hold
@@ -157,10 +158,11 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 func (h *Handler) hide(w http.ResponseWriter, r *http.Request, p *problem, err error) {
 	if p.Status == http.StatusServiceUnavailable {
 		w.Header()["Retry-After"] = soon
-		p.Detail = "The registry can't answer at present. Please try again in a few seconds."
+		p.say(stele.Messagef("resolver.unavailable", "The registry can't answer at present. Please try again in a few seconds."))
 	} else {
-		p.Detail = "Something went wrong here. It was noted."
+		p.say(stele.Messagef("resolver.failed", "Something went wrong here. It was noted."))
 	}
+	p.Code = ""
 	if r.Context().Err() == nil { // else the client has left
 		h.o.Log.ErrorContext(r.Context(), "a request failed", "status", p.Status, "error", err.Error())
 	}
@@ -168,14 +170,14 @@ func (h *Handler) hide(w http.ResponseWriter, r *http.Request, p *problem, err e
 
 // tell fills in what is wrong with a request.
 func (h *Handler) tell(r *http.Request, p *problem, err error) {
-	p.Detail = legible(err.Error())
+	p.Detail, p.said = legible(err.Error()), err
 	p.Code, _ = stele.CodeOf(err)
 	if e, ok := errors.AsType[*stele.Error](err); ok {
 		if e.ID.IsValid() {
 			p.ID, p.Scheme = e.ID.String(), e.ID.Scheme()
 		}
 		if e.Err != nil {
-			p.Detail = legible(e.Err.Error())
+			p.Detail, p.said = legible(e.Err.Error()), e.Err
 		}
 	}
 	var near []stele.ID
@@ -184,6 +186,7 @@ func (h *Handler) tell(r *http.Request, p *problem, err error) {
 	}
 	if syntax, ok := errors.AsType[*stele.SyntaxError](err); ok {
 		p.Detail, p.Scheme, p.Position, p.missing = legible(syntax.Reason.Error()), syntax.Scheme, &syntax.Pos, true
+		p.said = syntax.Reason
 		if p.Asked != "" {
 			p.Detail = fmt.Sprintf("%q is not an identifier: at byte %d: %s", brief(p.Asked), syntax.Pos, p.Detail)
 		}
@@ -195,6 +198,9 @@ func (h *Handler) tell(r *http.Request, p *problem, err error) {
 		p.near = append(p.near, link{id.String(), h.self(r, id)})
 	}
 }
+
+// say sets what a problem says.
+func (p *problem) say(m *stele.Message) { p.Detail, p.Code, p.said = m.Error(), m.Code, m }
 
 // brief cuts a text that is quoted.
 func brief(text string) string {
@@ -238,6 +244,8 @@ func (h *Handler) writeProblem(w http.ResponseWriter, r *http.Request, p *proble
 			b.Reset()
 			form = textType
 			p.appendText(&b)
+		} else {
+			spoken(head, h.o.Pages.Language(r))
 		}
 	case problemType:
 		// It is made of texts and numbers, which can always be written.

@@ -25,6 +25,9 @@ func (h *Handler) routes() map[string]route {
 	return map[string]route{
 		assets:        {kind: "asset", serve: h.asset, anonymous: true},
 		"":            {kind: "home", serve: h.home},
+		".about":      {kind: "about", serve: h.aboutSite},
+		".language":   {kind: "other", serve: h.chooseLanguage, anonymous: true},
+		".urn":        {kind: "other", serve: h.protocol},
 		".desk":       {kind: "desk", serve: h.desk, writes: true, anonymous: true},
 		".info":       {kind: "info", serve: h.info, cost: costInfo},
 		".timemap":    {kind: "timemap", serve: h.timemap, cost: costDescription},

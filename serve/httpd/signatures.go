@@ -135,7 +135,7 @@ func (h *Handler) promise(w http.ResponseWriter, r *http.Request, res *resolver.
 			p, said.By = ns.Persistence, "namespace "+ns.Key().String()
 		}
 	}
-	said.Level, said.Until, said.Statement, said.Words = p.Level, p.Until, p.Statement, web.Promise(p)
+	said.Level, said.Until, said.Statement, said.Words = p.Level, p.Until, p.Statement, web.Promise(h.o.Pages.English(), p)
 	body, err := json.Marshal(said)
 	if err != nil {
 		h.fail(w, r, err)

@@ -20,6 +20,7 @@ import (
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/mem"
 	"github.com/stele-id/stele/web"
+	"github.com/stele-id/stele/web/language"
 )
 
 // siteBegins is when the clock of a site begins.
@@ -50,7 +51,11 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 	if s.schemes, err = all.New(all.Config{Now: s.now, PURLHosts: []string{"purl.org", "id.example.org"}}); err != nil {
 		t.Fatal(err)
 	}
-	pages, err := web.New()
+	languages, err := language.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := web.New(languages, web.Face{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestOwnersSpelling(t *testing.T) {
 		{"/10.5072/rivers-of-par%C3%A1", "application/ld+json", []string{`"value":"10.5072/Rivers-Of-Pará"`}, `"value":"10.5072/RIVERS`},
 		{"/10.5072/rivers-of-par%C3%A1", "application/json", []string{`"id":"10.5072/RIVERS-OF-PARá"`, `"spelling":"https://doi.org/10.5072/Rivers-Of-Pará"`}, "\x00"},
 		{"/.info/10.5072/rivers-of-par%C3%A1", "text/html", []string{"10.5072/Rivers-Of-Pará", "doi:10.5072/Rivers-Of-Pará"}, "doi:10.5072/RIVERS"},
-		{"/.info/10.5072/old-one", "text/html", []string{">canonical</th><td><code><bdi>10.5072/OLD-ONE<", ">as its owner writes it</th><td><code><bdi>10.5072/Old-One<", `href="https://id.example.org/10.5072/Old-One"`}, "\x00"},
+		{"/.info/10.5072/old-one", "text/html", []string{">Canonical form</th><td><code><bdi>10.5072/OLD-ONE<", ">As its owner writes it</th><td><code><bdi>10.5072/Old-One<", `class="take"><bdi>https://id.example.org/10.5072/Old-One<`}, "\x00"},
 
 		{"/20.500.99999/ABC-1", "text/x-bibliography; style=ieee", []string{"https://id.example.org/20.500.99999/aBc-1"}, "ABC-1"},
 		{"/20.500.99999/abc-1", "application/x-bibtex", []string{"url = {https://id.example.org/20.500.99999/aBc-1}"}, "ABC-1"},

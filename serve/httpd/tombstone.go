@@ -23,7 +23,7 @@ func (h *Handler) tombstone(w http.ResponseWriter, r *http.Request, liked []reso
 		}
 	}
 	p := problem{Status: http.StatusGone, Title: http.StatusText(http.StatusGone), ID: shownIn(res), Scheme: res.ID.Scheme()}
-	p.Detail = "What this identifier named was withdrawn."
+	p.say(stele.Messagef("identifier.withdrawn", "What this identifier named was withdrawn."))
 	p.Reason = legible(res.Tombstone.Reason)
 	if !res.Tombstone.At.IsZero() {
 		p.Withdrawn = res.Tombstone.At.UTC().Format(time.RFC3339)
@@ -40,9 +40,9 @@ func (h *Handler) tombstone(w http.ResponseWriter, r *http.Request, liked []reso
 // gone answers for a target that its owner has marked as missing: 404, for now, or 410.
 func (h *Handler) gone(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
 	p := problem{Status: res.Status, Title: http.StatusText(res.Status), ID: shownIn(res), Scheme: res.ID.Scheme()}
-	p.Detail = "The owner of this identifier says that what it names can't be had at present."
+	p.say(stele.Messagef("identifier.target-missing", "The owner of this identifier says that what it names can't be had at present."))
 	if res.Status == http.StatusGone {
-		p.Detail = "The owner of this identifier says that what it named is gone."
+		p.say(stele.Messagef("identifier.target-gone", "The owner of this identifier says that what it named is gone."))
 	}
 	h.about(w.Header(), res)
 	h.writeProblem(w, r, &p)

@@ -50,8 +50,10 @@ func New(public *web.Pages, catalog *language.Catalog) (*Pages, error) {
 	p := &Pages{templates: make(map[string]map[string]*template.Template)}
 	for _, l := range catalog.Languages() {
 		frame := template.New("frame.html").Funcs(web.Functions()).Funcs(functions(l)).Funcs(template.FuncMap{
-			"style":  func() string { return public.StylePath() },
-			"icon":   func() string { return public.IconPath() },
+			"styles": public.StylePaths,
+			"icon":   public.IconPath,
+			"site":   public.SiteName,
+			"logo":   public.LogoPath,
 			"desk":   func() string { return style },
 			"script": func() string { return script },
 		})

@@ -10,7 +10,7 @@ import (
 type Frame struct {
 	Site      string // the operator of the registry; "Stele" if empty
 	Title     string // of the page
-	User      string // who is signed in; "" if nobody is
+	User      string // the user who is signed in; "" if the visitor is not
 	Admin     bool
 	Section   string // of the navigation, where the page is
 	Query     string // what is in the form for searching

@@ -32,7 +32,8 @@ const Default = "en"
 
 // Catalog has all languages. It is used by many goroutines at once.
 type Catalog struct {
-	list    []*Language
+	all     []*Language // that there are, English first
+	list    []*Language // that are offered
 	matcher language.Matcher
 }
 
@@ -83,7 +84,7 @@ func New() (*Catalog, error) {
 	for i, l := range c.list {
 		tags[i] = language.Make(l.Tag)
 	}
-	c.matcher = language.NewMatcher(tags)
+	c.all, c.matcher = c.list, language.NewMatcher(tags)
 	return c, nil
 }
 
@@ -135,6 +136,38 @@ func (c *Catalog) Get(tag string) *Language {
 	}
 	return c.list[i]
 }
+
+// Only returns a catalog of some languages: the first one is for readers who ask for none of them.
+// Without tags it is the catalog itself. A tag that there is not is an error.
+func (c *Catalog) Only(tags []string) (*Catalog, error) {
+	if len(tags) == 0 {
+		return c, nil
+	}
+	only := &Catalog{all: c.all}
+	parsed := make([]language.Tag, 0, len(tags))
+	for _, tag := range tags {
+		l := c.Get(tag)
+		if l == nil {
+			return nil, stele.Messagef("language.not-available", `there are no texts in the language "{language}"; there are {available}`, tag, strings.Join(c.Tags(), ", "))
+		}
+		if !slices.Contains(only.list, l) {
+			only.list, parsed = append(only.list, l), append(parsed, language.Make(tag))
+		}
+	}
+	only.matcher = language.NewMatcher(parsed)
+	return only, nil
+}
+
+// Tags returns the tags of all languages.
+func (c *Catalog) Tags() (tags []string) {
+	for _, l := range c.list {
+		tags = append(tags, l.Tag)
+	}
+	return tags
+}
+
+// English returns the language of programs, offered to readers or not.
+func (c *Catalog) English() *Language { return c.all[0] }
 
 // maxAccept is how many bytes of Accept-Language are read.
 const maxAccept = 500

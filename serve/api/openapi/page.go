@@ -23,7 +23,9 @@ func (d *Description) View(base string) *web.API {
 			at = len(v.Groups)
 			v.Groups = append(v.Groups, web.APIGroup{Title: op.Group})
 		}
-		v.Groups[at].Operations = append(v.Groups[at].Operations, d.view(op, base))
+		of := d.view(op, base)
+		of.URL = d.service.Root + "?group=" + v.Groups[at].Slug() + "#op-" + op.Name
+		v.Groups[at].Operations = append(v.Groups[at].Operations, of)
 	}
 	schemas := d.schemas.Map()
 	for _, name := range d.Schemas() {

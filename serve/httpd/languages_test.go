@@ -1,0 +1,95 @@
+package httpd
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stele-id/stele/web/language"
+)
+
+// TestLanguages: pages are in the language that a cookie, the browser or the site chooses, and a
+// shared cache never mixes them up. Redirects and answers for programs do not depend on it.
+func TestLanguages(t *testing.T) {
+	s := newPast(t)
+	for _, path := range []string{"/", "/.about", "/.info/ark:12345/x1", "/.info/ark:12345/x1?version=1", "/ark:12345/none", "/ark:/12/x", "/ark:12345/x1?explain", "/.nothing"} {
+		for _, tt := range []struct{ accept, cookie, want string }{
+			{"", "", "en"}, {"pt-BR,pt;q=0.9,en;q=0.8", "", "pt-BR"}, {"pt", "", "pt-BR"}, {"de", "", "en"},
+			{"en", "pt-BR", "pt-BR"}, {"pt-BR", "en", "en"}, {"pt-BR", "xx", "pt-BR"},
+		} {
+			head := []string{"Accept", firefox}
+			if tt.accept != "" {
+				head = append(head, "Accept-Language", tt.accept)
+			}
+			if tt.cookie != "" {
+				head = append(head, "Cookie", language.Cookie+"="+tt.cookie)
+			}
+			a := s.get(path, head...)
+			if a.get("Content-Language") != tt.want || !strings.Contains(a.body, `<html lang="`+tt.want+`">`) {
+				t.Errorf("%s for %v is in %q", path, tt, a.get("Content-Language"))
+			}
+			for _, name := range []string{"Accept-Language", "Cookie"} {
+				if !strings.Contains(a.get("Vary"), name) {
+					t.Errorf("%s varies by %q only", path, a.get("Vary"))
+				}
+			}
+			other := map[string]string{"en": "pt-BR", "pt-BR": "en"}[tt.want]
+			if link := `href="/.language/` + other + "?next=" + url.QueryEscape(path) + `" lang="` + other + `" hreflang="` + other + `"`; !strings.Contains(a.body, link) {
+				t.Errorf("%s has no %s:\n%s", path, link, a.body)
+			}
+		}
+	}
+	for _, accept := range []string{"application/json", "text/plain"} {
+		en, pt := s.get("/ark:12345/none", "Accept", accept), s.get("/ark:12345/none", "Accept", accept, "Accept-Language", "pt-BR", "Cookie", language.Cookie+"=pt-BR")
+		if en.body != pt.body || strings.Contains(pt.get("Vary"), "Cookie") {
+			t.Errorf("%s: programs are answered in the language of readers: %s", accept, pt.body)
+		}
+	}
+	if a := s.get("/ark:12345/x1", "Accept", firefox); a.StatusCode != http.StatusFound || strings.Contains(a.get("Vary"), "Cookie") {
+		t.Errorf("a redirect: %d, %q", a.StatusCode, a.get("Vary"))
+	}
+}
+
+func TestChooseLanguage(t *testing.T) {
+	s := newPast(t)
+	for next, want := range map[string]string{
+		"/.info/ark:12345/x1?version=1": "/.info/ark:12345/x1?version=1", "": "/", "//evil.example/": "/", "https://evil.example/": "/", "/\\evil.example": "/",
+		"/a\r\nSet-Cookie: x": "/", "/.language/en?next=/": "/", "/é": "/",
+	} {
+		a := s.get("/.language/pt-BR?next=" + url.QueryEscape(next))
+		if a.StatusCode != http.StatusSeeOther || a.get("Location") != "https://id.example.org"+want || !strings.HasPrefix(a.get("Set-Cookie"), language.Cookie+"=pt-BR; Path=/; Max-Age=31536000; HttpOnly; Secure; SameSite=Lax") || a.get("Cache-Control") != "no-store" {
+			t.Errorf("%q: %d %v", next, a.StatusCode, a.Header)
+		}
+	}
+	if a := s.get("/.language/xx?next=/"); a.StatusCode != http.StatusNotFound || a.get("Set-Cookie") != "" {
+		t.Errorf("%d %v", a.StatusCode, a.Header)
+	}
+}
+
+func TestVersionPage(t *testing.T) {
+	s := newPast(t)
+	a := s.get("/.info/ark:12345/x1?version=1", "Accept", firefox)
+	if a.StatusCode != http.StatusOK || !strings.Contains(a.body, "This is version 1") || !strings.Contains(a.body, "https://example.org/day1") || !strings.Contains(a.body, `href="https://id.example.org/.info/ark:12345/x1"`) {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	for query, want := range map[string]int{"version=99": 404, "version=x": 400, "version=": 400} {
+		if a := s.get("/.info/ark:12345/x1?"+query, "Accept", firefox); a.StatusCode != want {
+			t.Errorf("%s: %d, want %d", query, a.StatusCode, want)
+		}
+	}
+}
+
+// TestProtocol: a browser that has this server as the handler of urn: links follows them here.
+func TestProtocol(t *testing.T) {
+	s := newPast(t)
+	for uri, want := range map[string]string{
+		"urn:isbn:9780140449136": "/urn:isbn:9780140449136", "web+urn:isbn:9780140449136": "/urn:isbn:9780140449136",
+		"web+ark:/12345/x1": "/ark:12345/x1", "": "/",
+	} {
+		s.leads("/.urn?uri="+url.QueryEscape(uri), "https://id.example.org"+want, http.StatusSeeOther)
+	}
+	if a := s.get("/.urn?uri=nonsense", "Accept", firefox); a.StatusCode != http.StatusBadRequest && a.StatusCode != http.StatusNotFound {
+		t.Errorf("%d", a.StatusCode)
+	}
+}
