@@ -49,6 +49,17 @@ func TestDeskPasskeys(t *testing.T) {
 	c.click("form[action$=rename] button")
 	c.sees("The passkey has another name.", "Old telephone")
 
+	// A token for a program, with a mistake first.
+	c.open(c.site + "/.desk/account/tokens/new")
+	c.click("main form button")
+	c.sees("There is one problem", "Say what the token is for")
+	c.judge("token")
+	c.fill("#label", "nightly import")
+	c.click("main form button")
+	c.sees("The token is made", "nightly import", "stele_")
+	c.judge("token-made")
+	c.open(c.site + "/.desk/account")
+
 	// Sign in with the button.
 	present(false)
 	c.click("main > form[action$=sign-out] button")
@@ -64,6 +75,12 @@ func TestDeskPasskeys(t *testing.T) {
 	c.judge("passkey-remove")
 	c.click("button.danger")
 	c.sees("The passkey is removed.")
+	c.click("footer button[lang=pt-BR]")
+	c.sees("Chaves de acesso")
+	c.open(c.site + "/.desk/account/passkeys/new")
+	c.judge("passkey-new-pt")
+	c.open(c.site + "/.desk/account/tokens/new")
+	c.judge("token-pt")
 	for _, problem := range c.complaints() {
 		if !strings.Contains(problem, "the server responded with a status of 4") {
 			t.Error(problem)
