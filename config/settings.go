@@ -111,6 +111,20 @@ var settings = []Setting{
 		What: "require a token at the metrics listener: of an administrator, with the scope metrics for /metrics and the scope admin for profiles"},
 	{Name: "base", kind: baseKind, Example: "https://id.example.org",
 		What: "public URL of the server, for links to itself; empty: the host of the request, if that is a name in the certificate, the setting host, or the address of the listener; otherwise links are relative"},
+	{Name: "site-name", kind: lineKind, Example: "National Library of Examples",
+		What: "name of the site or its operator, on all pages; empty: Stele"},
+	{Name: "site-contact", kind: lineKind, Example: "ids@example.org",
+		What: "mail address or URL of the operator, for readers; empty: none"},
+	{Name: "site-logo", kind: fileKind, Example: "/etc/stele/logo.svg",
+		What: "image on all pages, in SVG without scripts, PNG or JPEG, of at most 256 KB; empty: that of Stele"},
+	{Name: "site-colour", kind: colourKind, Example: "#00538a",
+		What: "colour of links and buttons on light screens; text in it must be readable (a contrast of 4.5 to 1); empty: the usual one"},
+	{Name: "site-colour-dark", kind: colourKind, Example: "#8ec8f5",
+		What: "colour of links and buttons on dark screens; empty: the usual one"},
+	{Name: "site-texts", kind: offFolderKind, Example: "/etc/stele/texts",
+		What: "folder of the operator's texts: about.en.md, help.en.md and imprint.en.md, and the same for other languages, such as about.pt-BR.md; plain text with Markdown's headings, lists, emphasis and links; empty: none"},
+	{Name: "languages", kind: languagesKind, Example: "pt-BR,en",
+		What: "languages of the pages; the first one is for readers whose browser asks for none of them; empty: all, English first"},
 	{Name: "host", kind: hostKind, Example: "purl.example.org",
 		What: "PURL host to assume for requests whose own host is not a PURL host; it becomes a PURL host of the registry"},
 	{Name: "purl-host", kind: purlHostsKind, Usual: strings.Join(purl.DefaultHosts(), ","), Example: "purl.example.org,purl.org",
@@ -219,6 +233,13 @@ type Values struct {
 	IssuerGroup    []string          `koanf:"issuer-group"`
 	IssuerEnter    map[string]string `koanf:"issuer-enter"`
 	IssuerAllow    []string          `koanf:"issuer-allow"`
+	SiteName       string            `koanf:"site-name"`
+	SiteContact    string            `koanf:"site-contact"`
+	SiteLogo       string            `koanf:"site-logo"`
+	SiteColour     string            `koanf:"site-colour"`
+	SiteColourDark string            `koanf:"site-colour-dark"`
+	SiteTexts      string            `koanf:"site-texts"`
+	Languages      []string          `koanf:"languages"`
 	DNS            []string          `koanf:"dns"`
 	DNSTLS         []string          `koanf:"dns-tls"`
 	DNSIdentity    string            `koanf:"dns-identity"`

@@ -118,11 +118,7 @@ func (s *server) takeUp(r *registry.Registry) error {
 
 // answers makes the handler that answers the public from a registry.
 func (s *server) answers(f *generation) (http.Handler, error) {
-	languages, err := language.New()
-	if err != nil {
-		return nil, err
-	}
-	pages, err := web.New(languages, web.Face{})
+	pages, languages, err := s.pages()
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +176,7 @@ func (s *server) desk(f *generation, public *web.Pages, languages *language.Cata
 	o := desk.Options{
 		Registrar: r.Registrar, Directory: r.Directory, Store: r.Store, Schemes: s.schemes, Pages: pages, Languages: languages, Now: s.now, Log: s.log, Jobs: f.jobs, UploadTime: uploadTime,
 		Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, KeepAddresses: s.LogAddresses,
-		Demo: s.o.Demo, Subject: subject, Patience: s.WriteTimeout, Issuers: s.issuers,
+		Demo: s.o.Demo, Site: s.SiteName, Subject: subject, Patience: s.WriteTimeout, Issuers: s.issuers,
 	}
 	if s.ProxyUser != "" {
 		o.Proxy = &desk.Proxy{UserHeader: s.ProxyUser, GroupsHeader: s.ProxyGroups, Make: s.ProxyMakeUsers, From: httpd.IsFromProxy}

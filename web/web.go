@@ -189,7 +189,7 @@ type framed interface{ frame() *Frame }
 // write writes a page in one piece, or nothing.
 func (p *Pages) write(w io.Writer, name string, view framed) error {
 	l := view.frame().Language
-	if l == nil {
+	if l == nil || p.templates[l.Tag] == nil { // the site may not offer it
 		l = p.catalog.Languages()[0]
 	}
 	var b bytes.Buffer
