@@ -68,7 +68,7 @@ var settings = []Setting{
 	{Name: "proxy-user-header", kind: headerKind, Example: "Remote-User",
 		What: "header in which these proxies send the name of a user whom they have signed in, such as Authelia and Shibboleth do; the proxies must remove it from requests of clients; empty: none"},
 	{Name: "proxy-groups-header", kind: headerKind, Example: "Remote-Groups",
-		What: "header in which these proxies send the groups of that user, with commas or semicolons between them; empty: none"},
+		What: "header in which these proxies send the groups of that user, with commas or semicolons between them; the proxies must remove it from requests of clients; empty: none"},
 	{Name: "proxy-make-users", kind: boolKind, Usual: "false", Example: "true",
 		What: "make a user whom these proxies have signed in and who does not exist yet"},
 	{Name: "issuer", kind: issuerKind, Example: "campus=https://login.example.org",

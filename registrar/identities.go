@@ -3,7 +3,9 @@ package registrar
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -24,6 +26,9 @@ func (r *Registrar) Arrive(ctx context.Context, a auth.Arrival) (user string, er
 	for attempt := 1; ; attempt++ {
 		user, c, err := r.arrival(ctx, op, a)
 		if err != nil {
+			if stele.KindOf(err) == stele.Conflict && r.again(ctx, err, attempt) {
+				continue // the name of the new user was taken meanwhile
+			}
 			return "", err
 		}
 		from := auth.OriginOf(ctx)
@@ -49,6 +54,12 @@ func (r *Registrar) arrival(ctx context.Context, op string, a auth.Arrival) (str
 		if id.User, err = r.userOf(ctx, op, a); err != nil {
 			return "", nil, err
 		}
+	case !id.Ended.IsZero() && a.Issuer == auth.ProxyIssuer:
+		// The proxy says at each visit who the user is, so there is nothing to link again.
+		id.Ended, id.Groups = time.Time{}, nil
+		if id.User, err = r.userOf(ctx, op, a); err != nil {
+			return "", nil, err
+		}
 	case !id.Ended.IsZero():
 		return "", nil, refuse(op, stele.ID{}, stele.Forbidden, "identity.ended", "this account was taken from its user here; ask an administrator to link it again")
 	}
@@ -56,6 +67,10 @@ func (r *Registrar) arrival(ctx context.Context, op string, a auth.Arrival) (str
 	before, err := r.store.Cell(ctx, name)
 	if err != nil {
 		return "", nil, tell(op, err)
+	}
+	if before != nil && held.Value == nil && a.User == "" {
+		// Another person got the name since userOf looked: they are not the same.
+		return "", nil, refuse(op, stele.ID{}, stele.Conflict, "identity.name-taken", `the user "{user}" was added meanwhile; try again`, id.User)
 	}
 	u := auth.User{Name: id.User, Created: r.now(), By: id.User}
 	if before != nil {
@@ -155,8 +170,9 @@ func (r *Registrar) identity(ctx context.Context, op, id string) (i auth.Identit
 
 // LinkIdentity makes an account at an OpenID provider sign a user in. Only an administrator may, or
 // a server at which the user has signed in and proved that the account is theirs: a user who could
-// name any account would be taken for its owner. Conflict if the account is another user's.
-func (r *Registrar) LinkIdentity(ctx context.Context, user, issuer, subject, label string) (auth.Identity, error) {
+// name any account would be taken for its owner. Conflict if the account is another user's. Also is
+// committed with it, such as the end of a one-time link.
+func (r *Registrar) LinkIdentity(ctx context.Context, user, issuer, subject, label string, also ...stele.CellChange) (auth.Identity, error) {
 	const op = "link identity"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
 		return auth.Identity{}, err
@@ -175,7 +191,10 @@ func (r *Registrar) LinkIdentity(ctx context.Context, user, issuer, subject, lab
 		}
 		if held.Value != nil && before.Ended.IsZero() {
 			if before.User == user {
-				return before, nil
+				if len(also) == 0 {
+					return before, nil
+				}
+				return before, r.apply(ctx, op, &stele.Commit{Cells: also})
 			}
 			return auth.Identity{}, refuse(op, stele.ID{}, stele.Conflict, "identity.of-other-user", "this account signs another user in; take it from that user first")
 		}
@@ -187,9 +206,9 @@ func (r *Registrar) LinkIdentity(ctx context.Context, user, issuer, subject, lab
 		if err != nil {
 			return auth.Identity{}, tell(op, err)
 		}
-		err = r.apply(ctx, op, &stele.Commit{Cells: []stele.CellChange{
+		err = r.apply(ctx, op, &stele.Commit{Cells: append([]stele.CellChange{
 			{Name: owner.Name, Before: owner.Value, After: owner.Value}, {Name: cell.Name, Before: held.Value, After: cell.Value},
-		}})
+		}, also...)})
 		if err == nil {
 			return next, nil
 		}
@@ -252,6 +271,9 @@ func (r *Registrar) EndIdentity(ctx context.Context, user, id string) error {
 	if err := maySessions(ctx, op, user); err != nil {
 		return err
 	}
+	if err := r.needProof(ctx, op); err != nil {
+		return err
+	}
 	for attempt := 1; ; attempt++ {
 		i, held, err := r.identity(ctx, op, id)
 		if err != nil {
@@ -292,6 +314,7 @@ func (r *Registrar) EndIdentity(ctx context.Context, user, id string) error {
 // shutIdentities ends all accounts: a backup can't know which of them were taken away since.
 func (r *Registrar) shutIdentities(ctx context.Context, op string) error {
 	var list []stele.CellChange
+	given := make(map[string][]string) // by user, the groups that accounts gave
 	for c, err := range r.store.Cells(ctx, auth.IdentityCells, "") {
 		if err != nil {
 			return tell(op, err)
@@ -300,12 +323,22 @@ func (r *Registrar) shutIdentities(ctx context.Context, op string) error {
 		if err != nil || !i.Ended.IsZero() {
 			continue
 		}
-		i.Ended = r.now()
+		given[i.User] = append(given[i.User], i.Groups...)
+		i.Ended, i.Groups = r.now(), nil
 		cell, err := i.Cell()
 		if err != nil {
 			return tell(op, err)
 		}
 		list = append(list, stele.CellChange{Name: c.Name, Before: c.Value, After: cell.Value})
+	}
+	for _, user := range slices.Sorted(maps.Keys(given)) {
+		change, err := r.ungroup(ctx, op, user, given[user])
+		if err != nil {
+			return err
+		}
+		if change != nil {
+			list = append(list, *change)
+		}
 	}
 	w := cellWriter{r: r, op: op}
 	for _, change := range list {
@@ -314,4 +347,24 @@ func (r *Registrar) shutIdentities(ctx context.Context, op string) error {
 		}
 	}
 	return w.flush(ctx)
+}
+
+// ungroup returns the change that takes groups from a user; nil if the user has none of them.
+func (r *Registrar) ungroup(ctx context.Context, op, user string, groups []string) (*stele.CellChange, error) {
+	u, held, err := r.user(ctx, op, user)
+	if stele.KindOf(err) == stele.NotFound && err != nil {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	next := u
+	if next.Groups, _ = regroup(u.Groups, groups, nil); slices.Equal(u.Groups, next.Groups) {
+		return nil, nil
+	}
+	next.Modified = r.now()
+	cell, err := next.Cell()
+	if err != nil {
+		return nil, tell(op, err)
+	}
+	return &stele.CellChange{Name: held.Name, Before: held.Value, After: cell.Value}, nil
 }

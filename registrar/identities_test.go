@@ -3,6 +3,8 @@ package registrar
 import (
 	"errors"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/stele-id/stele"
@@ -94,5 +96,58 @@ func TestRestoreRevivesNoIdentity(t *testing.T) {
 	}
 	if user, err := backup.Arrive(f.admin, auth.Arrival{Issuer: link, Subject: "2", Make: true}); !errors.Is(err, stele.Forbidden) {
 		t.Errorf("the account signs %s in: %v", user, err)
+	}
+}
+
+// TestArriveTogether: people with the same name at a provider who arrive at once are different users.
+func TestArriveTogether(t *testing.T) {
+	f := newFixture(t)
+	var wait sync.WaitGroup
+	users := make([]string, 8)
+	for i := range users {
+		wait.Go(func() {
+			users[i], _ = f.Arrive(f.admin, auth.Arrival{Issuer: "https://login.example", IssuerName: "campus", Subject: strconv.Itoa(i), Name: "ann", Make: true})
+		})
+	}
+	wait.Wait()
+	slices.Sort(users)
+	if slices.Contains(users, "") || len(slices.Compact(users)) != 8 {
+		t.Errorf("the users are %q", users)
+	}
+	// The name was free when it was looked at, and is another person's now.
+	must(f.AddUser(f.admin, auth.User{Name: "zoe@campus"}))(t)
+	if _, _, err := f.arrival(f.admin, "sign in", auth.Arrival{Issuer: "https://login.example", IssuerName: "campus", Subject: "z", Name: "zoe", Make: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestProxyComesBack: a user whom the proxy names enters although the account was ended.
+func TestProxyComesBack(t *testing.T) {
+	f := newFixture(t)
+	must(f.AddUser(f.admin, auth.User{Name: "ann"}))(t)
+	visit := auth.Arrival{Issuer: auth.ProxyIssuer, Subject: "ann", User: "ann", Groups: []string{"press"}}
+	must(f.Arrive(f.admin, visit))(t)
+	if err := f.shutIdentities(f.admin, "restore"); err != nil {
+		t.Fatal(err)
+	}
+	if u := must(f.User(f.admin, "ann"))(t); len(u.Groups) != 0 {
+		t.Errorf("the groups of the ended account are %q", u.Groups)
+	}
+	must(f.Arrive(f.admin, visit))(t)
+	visit.Groups = nil
+	must(f.Arrive(f.admin, visit))(t)
+	if u := must(f.User(f.admin, "ann"))(t); len(u.Groups) != 0 {
+		t.Errorf("the groups are %q after the proxy took them", u.Groups)
+	}
+}
+
+// TestInvitationIsKept: a person who has the role already gets the user and the link all the same.
+func TestInvitationIsKept(t *testing.T) {
+	f := newFixture(t)
+	key := f.space("ark:12345/x5", func(ns *stele.Namespace) { ns.Grants = []stele.Grant{{To: "user:bob", Role: stele.RoleEditor}} })
+	made := must(f.Invite(f.admin, Invitation{User: auth.User{Name: "bob"}, Namespace: key, Role: stele.RoleEditor, Life: auth.LinkLife}))(t)
+	must(f.User(f.admin, "bob"))(t)
+	if value, err := f.store.Cell(t.Context(), auth.LinkCells+made.Link.ID); err != nil || value == nil {
+		t.Errorf("the link is not kept: %v", err)
 	}
 }

@@ -71,6 +71,7 @@ func (r *Registrar) restoreNamespaces(ctx context.Context, present []*stele.Name
 		}
 		next := cloneNamespace(before)
 		next.Owner, next.Grants, next.Keys = now.Owner, slices.Clone(now.Grants), laterKeys(now.Keys, before.Keys)
+		next.Reviewed = now.Reviewed // or else editors would write what they may only propose
 		r.stampNamespace(ctx, before, next)
 		if sameNamespace(before, next) {
 			continue
@@ -104,7 +105,11 @@ func (r *Registrar) restoreRedactions(ctx context.Context, redactions map[stele.
 		rec, err := r.store.Record(ctx, id)
 		switch {
 		case stele.KindOf(err) == stele.NotFound && err != nil:
-			continue // it was registered since the backup
+			// It was registered since the backup, which may have a proposal of it.
+			if err := r.endProposals(ctx, id); err != nil {
+				return err
+			}
+			continue
 		case err != nil:
 			return tell("restore", err)
 		case rec.ID != id || rec.Redacted:

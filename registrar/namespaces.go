@@ -102,6 +102,11 @@ func (r *Registrar) writeNamespace(ctx context.Context, op string, key stele.Nam
 			return nil, err
 		}
 		if before != nil && sameNamespace(before, next) {
+			if len(also) > 0 {
+				if err := r.apply(ctx, op, &stele.Commit{Cells: also}); err != nil {
+					return nil, err
+				}
+			}
 			return cloneNamespace(before), nil
 		}
 		epoch := s.changed()

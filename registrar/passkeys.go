@@ -131,7 +131,7 @@ func (r *Registrar) EnterByPasskey(ctx context.Context, p auth.Passkey, held ste
 	}
 	also = append(also, ended...)
 	also = append(also, stele.CellChange{Name: held.Name, Before: held.Value, After: cell.Value})
-	return r.beginSession(ctx, op, auth.Session{User: p.User, How: auth.ProvedByPasskey, Agent: agent}, also...)
+	return r.beginSession(ctx, op, auth.Session{User: p.User, How: auth.ProvedByPasskey, Agent: agent, Proved: r.now()}, also...)
 }
 
 // Passkeys yields the passkeys of a user: to an administrator of any user, to others their own.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,6 +135,20 @@ func (r *Registrar) Propose(ctx context.Context, p Proposal) (*Proposal, error) 
 	if err := r.apply(ctx, op, &stele.Commit{Cells: append(cells, stele.CellChange{Name: cell.Name, After: cell.Value})}); err != nil {
 		return nil, err
 	}
+	if p.Base == 0 {
+		return &p, nil
+	}
+	// A redaction that was committed meanwhile has not seen the proposal.
+	now, err := r.store.Record(ctx, p.Record.ID)
+	if err != nil {
+		return nil, tell(op, err)
+	}
+	if now.Redacted {
+		if err := r.endProposals(ctx, now.ID); err != nil {
+			return nil, err
+		}
+		return nil, refuse(op, now.ID, stele.Forbidden, "record.redacted-needs-administrator", "its content was removed by a legal order; only an administrator may change it")
+	}
 	return &p, nil
 }
 
@@ -142,6 +157,18 @@ func (r *Registrar) proposed(ctx context.Context, op string, s *namespaceTree, p
 	may := func(ancestors []*stele.Namespace) error {
 		if who := auth.From(ctx); !auth.MayPropose(who, ancestors...) {
 			return forbid(op, p.Record.ID, who, ancestors[0])
+		}
+		return nil
+	}
+	// A user may propose other names only where they may propose records.
+	mayAliases := func(before *stele.Record) error {
+		for _, alias := range p.Record.Aliases {
+			if before != nil && slices.Contains(before.Aliases, alias) {
+				continue
+			}
+			if err := may(s.ancestorsOf(alias)); err != nil {
+				return err
+			}
 		}
 		return nil
 	}
@@ -167,6 +194,12 @@ func (r *Registrar) proposed(ctx context.Context, op string, s *namespaceTree, p
 		if next.ID != before.ID || before.Redacted {
 			return nil, refuse(op, before.ID, stele.Invalid, "proposal.of-other-record", "the change is not one of this record; open the record again")
 		}
+		if err := mayAliases(before); err != nil {
+			return nil, err
+		}
+		if err := mayBecome(op, before, next); err != nil {
+			return nil, err
+		}
 		r.stamp(ctx, before, next)
 		if sameRecord(before, next) {
 			return nil, refuse(op, before.ID, stele.Conflict, "proposal.changes-nothing", "nothing would change")
@@ -175,6 +208,9 @@ func (r *Registrar) proposed(ctx context.Context, op string, s *namespaceTree, p
 	case next.ID.IsValid():
 		if ancestors = s.ancestorsOf(next.ID); may(ancestors) != nil {
 			return nil, may(ancestors)
+		}
+		if err := mayAliases(nil); err != nil {
+			return nil, err
 		}
 		if err := r.judge(op, at, nil, next, false); err != nil {
 			return nil, err
@@ -191,7 +227,29 @@ func (r *Registrar) proposed(ctx context.Context, op string, s *namespaceTree, p
 	if ancestors = s.Ancestors(sp); may(ancestors) != nil {
 		return nil, may(ancestors)
 	}
+	if err := mayAliases(nil); err != nil {
+		return nil, err
+	}
 	return ancestors, (&registration{r: r, op: op, pool: []stele.NamespaceKey{p.Namespace}, first: next}).Check(ctx)
+}
+
+// mayBecome makes sure that the state of a record may change as proposed: as updates and withdrawals
+// may change it.
+func mayBecome(op string, before, next *stele.Record) error {
+	switch was, is := before.State, next.State; {
+	case was == stele.Withdrawn:
+		return refuse(op, next.ID, stele.Gone, "record.withdrawn", "it is withdrawn; reinstate it first")
+	case was == stele.Reserved && is == stele.Withdrawn:
+		return refuse(op, next.ID, stele.Conflict, "record.reserved-not-withdrawable", "it is reserved, so the public knows nothing of it that could be withdrawn; leave it so, or make it active first")
+	case is != was && is != stele.Active && is != stele.Withdrawn:
+		return refuse(op, next.ID, stele.Invalid, "record.state-change-not-allowed", `a record that is {state} does not become "{new-state}"`, was, is)
+	case is == stele.Withdrawn:
+		// A withdrawal changes nothing else.
+		t, kept := next.Tombstone, clone(before)
+		*next = *kept
+		next.State, next.Tombstone = stele.Withdrawn, t
+	}
+	return nil
 }
 
 // oldProposals returns changes that remove proposals which were declined long ago, and how many
@@ -230,10 +288,11 @@ func (r *Registrar) Proposals(ctx context.Context) iter.Seq2[*Proposal, error] {
 				return
 			}
 			p, err := r.readProposal(c)
-			if err == nil && !mayReadProposal(ctx, s, p) {
+			if err != nil { // one that is damaged must not hide the others
+				r.o.Log.Warn("a proposal can't be read", "cell", c.Name, "error", err.Error())
 				continue
 			}
-			if !yield(p, err) || err != nil {
+			if mayReadProposal(ctx, s, p) && !yield(p, nil) {
 				return
 			}
 		}
@@ -375,11 +434,25 @@ func (r *Registrar) endedProposals(ctx context.Context, op string, id stele.ID) 
 		if err != nil {
 			return nil, tell(op, err)
 		}
-		if p, err := r.readProposal(c); err != nil || p.Record.ID == id {
+		var k storedProposal
+		var rec struct {
+			ID string `json:"id"`
+		}
+		if json.Unmarshal(c.Value, &k) == nil && json.Unmarshal(k.Record, &rec) == nil && !k.Mint && rec.ID == id.String() {
 			cells = append(cells, stele.CellChange{Name: c.Name, Before: c.Value})
 		}
 	}
 	return cells, nil
+}
+
+// endProposals removes the proposals about a record that was redacted.
+func (r *Registrar) endProposals(ctx context.Context, id stele.ID) error {
+	const op = "redact"
+	cells, err := r.endedProposals(ctx, op, id)
+	if err != nil || len(cells) == 0 {
+		return err
+	}
+	return r.apply(ctx, op, &stele.Commit{Cells: cells})
 }
 
 // proposalEntry returns the entry of a change of proposals; nil if the cell has none.

@@ -203,3 +203,49 @@ func TestProposalsEnd(t *testing.T) {
 		t.Errorf("%d proposals after the redaction", n)
 	}
 }
+
+// TestProposalsGrantNothing: what an editor may not do elsewhere, or in no way, can't be proposed.
+func TestProposalsGrantNothing(t *testing.T) {
+	f := reviewed(t)
+	f.space("ark:12345/y6", owner("zoe"))
+	key := stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}
+	alias := []stele.ID{f.id("ark:12345/y6a")}
+	fresh := &stele.Record{State: stele.Active, Aliases: alias, Targets: target("https://example.org/1")}
+	_, err := f.Propose(as("ed"), Proposal{Record: fresh, Namespace: key})
+	wantKind(t, "an alias of a new name in another namespace", err, stele.Forbidden)
+	own := *fresh
+	own.ID = f.id("ark:12345/x5own")
+	_, err = f.Propose(as("ed"), Proposal{Record: &own})
+	wantKind(t, "an alias of a given name in another namespace", err, stele.Forbidden)
+
+	rec := must(f.Register(as("olga"), &stele.Record{ID: f.id("ark:12345/x5r"), State: stele.Reserved, Targets: target("https://example.org/1")}))(t)
+	more := *rec
+	more.Aliases = alias
+	_, err = f.Propose(as("ed"), Proposal{Record: &more, Base: 1})
+	wantKind(t, "an alias by a change", err, stele.Forbidden)
+	gone := *rec
+	gone.State, gone.Tombstone = stele.Withdrawn, &stele.Tombstone{Reason: "x", At: f.clock()}
+	_, err = f.Propose(as("ed"), Proposal{Record: &gone, Base: 1})
+	wantKind(t, "the withdrawal of a reserved name", err, stele.Conflict)
+	active := *rec
+	active.State = stele.Active
+	p := must(f.Propose(as("ed"), Proposal{Record: &active, Base: 1}))(t)
+	must(f.Approve(as("olga"), p.ID))(t)
+	must(f.Withdraw(as("olga"), rec.ID, 0, "x", stele.ID{}))(t)
+	now := must(f.Get(as("olga"), rec.ID))(t)
+	now.Metadata = stele.Metadata{"what": "changed"}
+	_, err = f.Propose(as("ed"), Proposal{Record: now, Base: now.Version})
+	wantKind(t, "a change of a withdrawn record", err, stele.Gone)
+}
+
+// TestRestoreKeepsReview: a backup from before a namespace was reviewed does not let its editors write.
+func TestRestoreKeepsReview(t *testing.T) {
+	present, backup := reviewed(t), reviewed(t)
+	key := stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}
+	must(backup.SetNamespace(backup.admin, key, 0, func(ns *stele.Namespace) error { ns.Reviewed = false; return nil }))(t)
+	if err := backup.Inherit(backup.admin, must(ReadLegacy(t.Context(), present.store, backup.store))(t)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := backup.Register(as("ed"), &stele.Record{ID: backup.id("ark:12345/x5a"), State: stele.Active})
+	wantKind(t, "an editor writes after the restore", err, stele.Forbidden)
+}

@@ -63,14 +63,15 @@ func (r *Registrar) CreateLink(ctx context.Context, user string, life time.Durat
 // UseLink signs in by a link. The link, which the caller got from [auth.Directory.Link] with its
 // cell, is used up in the same commit: Conflict if another request was faster.
 func (r *Registrar) UseLink(ctx context.Context, l auth.Link, held stele.Cell, agent string) (credential string, s auth.Session, err error) {
-	return r.beginSession(ctx, opSignIn, auth.Session{User: l.User, How: auth.ProvedByLink, Agent: agent},
+	return r.beginSession(ctx, opSignIn, auth.Session{User: l.User, How: auth.ProvedByLink, Agent: agent, Proved: r.now()},
 		stele.CellChange{Name: held.Name, Before: held.Value})
 }
 
 // BeginSession begins a session of a user, and returns its credential, which is not stored.
 // The caller is a server to which the user has proved who they are, as how says. If old is not "",
-// the session of this ID ends: the credential changes whenever a user proves more.
-func (r *Registrar) BeginSession(ctx context.Context, user string, how auth.Proof, agent, old string) (credential string, s auth.Session, err error) {
+// the session of this ID ends: the credential changes whenever a user proves more. Proved is when
+// the user did so, which at an OpenID provider may have been long ago; zero if that is not known.
+func (r *Registrar) BeginSession(ctx context.Context, user string, how auth.Proof, proved time.Time, agent, old string) (credential string, s auth.Session, err error) {
 	const op = opSignIn
 	if err := serverOnly(ctx, op); err != nil {
 		return "", auth.Session{}, err
@@ -79,7 +80,7 @@ func (r *Registrar) BeginSession(ctx context.Context, user string, how auth.Proo
 	if err != nil {
 		return "", auth.Session{}, err
 	}
-	return r.beginSession(ctx, op, auth.Session{User: user, How: how, Agent: agent}, also...)
+	return r.beginSession(ctx, op, auth.Session{User: user, How: how, Agent: agent, Proved: proved}, also...)
 }
 
 // endOld returns the change that ends the session that a new one replaces; none if there is none.
@@ -107,7 +108,10 @@ func (r *Registrar) beginSession(ctx context.Context, op string, s auth.Session,
 	}
 	now := r.now()
 	s.ID, s.Hash, s.Agent = made.ID(), made.Hash(), shortAgent(s.Agent)
-	s.Created, s.Seen, s.Proved = now, now, now
+	s.Created, s.Seen = now, now
+	if s.Proved.After(now) {
+		s.Proved = now
+	}
 	cell, err := s.Cell()
 	if err != nil {
 		return "", auth.Session{}, tell(op, err)

@@ -95,7 +95,7 @@ func TestSessionRights(t *testing.T) {
 	want(t, err, stele.Forbidden, "their own")
 	_, _, err = f.CreateLink(as("bob"), "ann", 0)
 	want(t, err, stele.Forbidden)
-	_, _, err = f.BeginSession(as("bob"), "ann", auth.ProvedByPasskey, "", "")
+	_, _, err = f.BeginSession(as("bob"), "ann", auth.ProvedByPasskey, f.clock(), "", "")
 	want(t, err, stele.Forbidden)
 	if list := must(each(f.Sessions(as("ann"), "ann")))(t); len(list) != 2 {
 		t.Errorf("got %+v", list)
@@ -105,7 +105,7 @@ func TestSessionRights(t *testing.T) {
 	}
 
 	// A proof replaces the session, and its credential.
-	next, renewed, err := f.BeginSession(f.admin, "ann", auth.ProvedByPasskey, "x", s.ID)
+	next, renewed, err := f.BeginSession(f.admin, "ann", auth.ProvedByPasskey, f.clock(), "x", s.ID)
 	if err != nil || renewed.ID == s.ID {
 		t.Fatalf("got %+v, %v", renewed, err)
 	}

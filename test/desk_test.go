@@ -113,6 +113,18 @@ func (c *curator) work(scripts bool) {
 	c.judge("labels")
 	c.open(record)
 
+	// Enter saves, and takes nothing away.
+	c.fill("#who", "Costa, Rita")
+	c.press("Enter", "Enter", 13, "\r")
+	c.wait()
+	c.sees("Saved.", "Save as version 3")
+	if c.text(`document.querySelector("#target-1-url").value`) != "https://maps.example.org/atlas.pdf" {
+		c.t.Error("Enter in a field took a target away")
+	}
+	c.click(`a[href^="/.desk/history"]`)
+	c.click("form[action$=revert] button")
+	c.open(record)
+
 	// A proposal; who may write may propose as well.
 	c.fill("#what", "An atlas of rivers and lakes")
 	c.text(`document.querySelector("button[value=save]").value = "propose"`)
@@ -129,9 +141,9 @@ func (c *curator) work(scripts bool) {
 	// Change it, look at its history, and go back.
 	c.fill("#what", "An atlas of great rivers")
 	c.click("button[value=save]")
-	c.sees("Saved.", "Save as version 3")
+	c.sees("Saved.", "Save as version 5")
 	c.click(`a[href^="/.desk/history"]`)
-	c.sees("Version 2", "Version 1", "title changed")
+	c.sees("Version 4", "Version 1", "title changed")
 	c.judge("history")
 	c.click("form[action$=revert] button")
 	c.sees("Reverted", "An atlas of rivers, by hand")

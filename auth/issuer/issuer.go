@@ -27,6 +27,10 @@ import (
 
 const op = "sign in"
 
+// usualAge is how long ago, in seconds, a person may have signed in at the provider: 30 days, as a
+// session lasts.
+const usualAge = "2592000"
+
 // Bounds of requests to a provider.
 const (
 	patience  = 10 * time.Second // for one request
@@ -184,7 +188,11 @@ func (i *Issuer) Begin(ctx context.Context, v Visit) (to, cookie string, err err
 		return "", "", away(i.o.Title(), err)
 	}
 	options := []oauth2.AuthCodeOption{oidc.Nonce(s.Nonce), oauth2.S256ChallengeOption(s.Verifier)}
-	if v.Again != "" {
+	// With max_age the provider says when the person signed in there (OpenID Connect Core 1.0,
+	// section 3.1.2.1).
+	if v.Again == "" {
+		options = append(options, oauth2.SetAuthURLParam("max_age", usualAge))
+	} else {
 		options = append(options, oauth2.SetAuthURLParam("max_age", "0"), oauth2.SetAuthURLParam("prompt", "login"))
 	}
 	return i.config(p).AuthCodeURL(s.State, options...), cookie, nil
@@ -257,7 +265,8 @@ func (i *Issuer) person(ctx context.Context, p *oidc.Provider, s sealed, token *
 	if err := id.Claims(&claims); err != nil {
 		return Person{}, err
 	}
-	if at, ok := claims["auth_time"].(float64); s.Again != "" && (!ok || i.o.Now().Sub(time.Unix(int64(at), 0)).Abs() > VisitLife) {
+	at, ok := claims["auth_time"].(float64)
+	if s.Again != "" && (!ok || i.o.Now().Sub(time.Unix(int64(at), 0)).Abs() > VisitLife) {
 		return Person{}, stele.Messagef("issuer.not-signed-in-again", "the provider did not ask the person to sign in again")
 	}
 	needed := i.wants(claims)
@@ -270,7 +279,11 @@ func (i *Issuer) person(ctx context.Context, p *oidc.Provider, s sealed, token *
 			return Person{}, err
 		}
 	}
-	return i.o.read(id.Subject, claims), nil
+	person := i.o.read(id.Subject, claims)
+	if ok {
+		person.SignedIn = time.Unix(int64(at), 0)
+	}
+	return person, nil
 }
 
 // more returns the claims with those that the provider tells at its user info endpoint. Claims of the

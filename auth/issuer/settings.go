@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stele-id/stele"
 )
@@ -100,11 +101,12 @@ const (
 
 // Person is who a provider says that a person is.
 type Person struct {
-	Issuer, Subject string   // which together are the account
-	Name            string   // that the person has at the provider; may be empty
-	Label           string   // to show the account to its owner: a name or an address; may be empty
-	Groups          []string // of the registry, by the rules of the issuer, sorted
-	MayEnter        bool     // a claim says so
+	Issuer, Subject string    // which together are the account
+	Name            string    // that the person has at the provider; may be empty
+	Label           string    // to show the account to its owner: a name or an address; may be empty
+	Groups          []string  // of the registry, by the rules of the issuer, sorted
+	MayEnter        bool      // a claim says so
+	SignedIn        time.Time // when the person signed in at the provider; zero if it does not say
 }
 
 // read reads the claims about a person.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -120,6 +121,9 @@ func (c *call) leaveIssuer() error {
 	if err := c.readForm(); err != nil {
 		return err
 	}
+	if err := c.fresh(); err != nil {
+		return err
+	}
 	if err := c.h.o.Registrar.EndIdentity(c.ctx, c.who.Name, c.r.PostForm.Get("id")); err != nil {
 		return err
 	}
@@ -156,7 +160,7 @@ func (c *call) backFromIssuer() error {
 	case v.Link != "":
 		err = c.invited(s, v, arrival)
 	default:
-		err = c.arrive(arrival, auth.ProvedByIssuer+auth.Proof(s.URL))
+		err = c.arrive(arrival, auth.ProvedByIssuer+auth.Proof(s.URL), person.SignedIn)
 	}
 	if err != nil {
 		return c.refuseIssuer(i, v, err)
@@ -166,12 +170,14 @@ func (c *call) backFromIssuer() error {
 }
 
 // arrive signs in a person whom a provider or a proxy has signed in.
-func (c *call) arrive(a auth.Arrival, how auth.Proof) error {
+// Proved is when the person did so there, zero if that is not known: a provider leads a browser back
+// at once that has signed in there before.
+func (c *call) arrive(a auth.Arrival, how auth.Proof, proved time.Time) error {
 	user, err := c.h.o.Registrar.Arrive(auth.With(c.ctx, auth.Local()), a)
 	if err != nil {
 		return err
 	}
-	return c.enter(user, how)
+	return c.enterAs(user, how, proved)
 }
 
 // errOtherSession says that a browser is not in the session any more in which it went to a provider.
@@ -212,21 +218,11 @@ func (c *call) invited(s issuer.Settings, v issuer.Visit, a auth.Arrival) error 
 	if err != nil {
 		return err
 	}
-	if _, err := c.h.o.Registrar.LinkIdentity(c.actFor(l.User), l.User, a.Issuer, a.Subject, a.Label); err != nil {
+	// The link is used up in the same commit, so that it links one account only.
+	if _, err := c.h.o.Registrar.LinkIdentity(c.actFor(l.User), l.User, a.Issuer, a.Subject, a.Label, stele.CellChange{Name: held.Name, Before: held.Value}); err != nil {
 		return err
 	}
-	credential, session, err := c.h.o.Registrar.UseLink(auth.With(c.ctx, auth.Local()), l, held, c.r.UserAgent())
-	if err != nil {
-		return err
-	}
-	c.setSession(credential)
-	if c.session.ID != "" { // of another visit in this browser
-		if err := c.h.o.Registrar.EndSession(c.ctx, c.session.ID); err != nil {
-			return err
-		}
-	}
-	c.session.ID = session.ID
-	return c.arrive(a, auth.ProvedByIssuer+auth.Proof(s.URL))
+	return c.arrive(a, auth.ProvedByIssuer+auth.Proof(s.URL), c.h.o.Now()) // by the link
 }
 
 // actFor returns a context in which the server acts for a user, whom the audit trail names.
@@ -290,7 +286,7 @@ func (c *call) identities() (list []deskpage.Identity, err error) {
 		}
 		title := c.issuerTitle(i.Issuer)
 		if i.Issuer == auth.ProxyIssuer {
-			title = c.language.Text("account.proxy")
+			continue // the proxy says at each visit who the user is; there is nothing to unlink
 		}
 		list = append(list, deskpage.Identity{ID: i.ID(), Issuer: title, Label: i.Label, Created: i.Created, Used: i.Used})
 	}

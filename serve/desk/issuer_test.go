@@ -387,6 +387,16 @@ func TestProxy(t *testing.T) {
 	if u := must(s.r.User(s.admin, "olga"))(t); !slices.Equal(u.Groups, []string{"press", "staff"}) {
 		t.Errorf("the groups are %v", u.Groups)
 	}
+	// A group header of the client beside the proxy's is not believed.
+	two := must(http.NewRequest("POST", s.url+"/.desk/sign-in/proxy", nil))(t)
+	two.Header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Remote-User": {"olga"}, "Remote-Groups": {"admins", "press"}}
+	s.browser().do(two).has(403)
+	// The proxy does not say when the user signed in, so a dangerous step needs another proof.
+	quiet := s.browser()
+	in := must(http.NewRequest("POST", s.url+"/.desk/sign-in/proxy", nil))(t)
+	in.Header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Remote-User": {"olga"}}
+	quiet.do(in).leads("/.desk/")
+	quiet.post("/.desk/account/tokens", url.Values{"label": {"x"}}).has(403, "Prove that it is you")
 	ask("POST", "/.desk/sign-in/proxy", []string{"olga"}, "staff").leads("/.desk/")
 	if u := must(s.r.User(s.admin, "olga"))(t); !slices.Equal(u.Groups, []string{"staff"}) {
 		t.Errorf("the groups are %v", u.Groups)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/registrar"
@@ -187,11 +188,36 @@ func (c *call) proposalPage(status int, id, typed, wrong string) error {
 	}
 	v.Changes = c.changes(before, p.Record)
 	if p.Base == 0 {
-		for _, t := range p.Record.Targets {
-			v.Changes = append(v.Changes, t.URL)
-		}
+		v.Changes = append(v.Changes, c.contentOf(p.Record)...)
 	}
 	return c.show(status, "proposal", v)
+}
+
+// contentOf returns all that a new record would say, so that an owner sees what they approve.
+func (c *call) contentOf(rec *stele.Record) (list []string) {
+	say := func(label, value string) {
+		if value != "" {
+			list = append(list, label+": "+value)
+		}
+	}
+	for _, t := range rec.Targets {
+		say(string(t.Service), strings.Join(slices.DeleteFunc([]string{t.URL, t.Type, t.Language}, func(s string) bool { return s == "" }), ", "))
+	}
+	for _, alias := range rec.Aliases {
+		say(c.language.Text("field.alias"), alias.String())
+	}
+	for _, key := range rec.Metadata.Keys() {
+		label := key
+		if c.language.Has("field." + key) {
+			label = c.language.Text("field." + key)
+		}
+		say(label, rec.Metadata[key])
+	}
+	say(c.language.Text("field.level"), string(rec.Persistence.Level))
+	say(c.language.Text("field.until"), rec.Persistence.Until)
+	say(c.language.Text("field.statement"), rec.Persistence.Statement)
+	say(c.language.Text("field.readers"), strings.Join(rec.Readers, ", "))
+	return list
 }
 
 // approve writes what a proposal says.

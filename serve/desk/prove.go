@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/web/deskpage"
@@ -81,10 +82,13 @@ func (c *call) proved(how auth.Proof) error {
 // leadOn leads to the step that needed a proof. The status keeps the method and the form.
 func (c *call) leadOn(to string) { http.Redirect(c.w, c.r, to, http.StatusTemporaryRedirect) }
 
-// enter begins a session of a user who has proved who they are. The session that the browser had
-// ends.
-func (c *call) enter(user string, how auth.Proof) error {
-	credential, _, err := c.h.o.Registrar.BeginSession(auth.With(c.ctx, auth.Local()), user, how, c.r.UserAgent(), c.session.ID)
+// enter begins a session of a user who has just proved who they are. The session that the browser
+// had ends.
+func (c *call) enter(user string, how auth.Proof) error { return c.enterAs(user, how, c.h.o.Now()) }
+
+// enterAs is enter for a user who proved at a time, zero if it is not known, who they are.
+func (c *call) enterAs(user string, how auth.Proof, proved time.Time) error {
+	credential, _, err := c.h.o.Registrar.BeginSession(auth.With(c.ctx, auth.Local()), user, how, proved, c.r.UserAgent(), c.session.ID)
 	if err != nil {
 		return err
 	}

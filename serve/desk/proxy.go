@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -33,7 +34,11 @@ func (c *call) proxyUser() (user string, groups []string) {
 		return "", nil
 	}
 	if p.GroupsHeader != "" {
-		text := strings.Join(c.r.Header.Values(p.GroupsHeader), ",")
+		given := c.r.Header.Values(p.GroupsHeader)
+		if len(given) > 1 {
+			return "", nil
+		}
+		text := strings.Join(given, "")
 		for group := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return r == ',' || r == ';' }) {
 			if group = strings.TrimSpace(group); auth.IsName(group) && !slices.Contains(groups, group) && len(groups) < auth.MaxGroups {
 				groups = append(groups, group)
@@ -61,7 +66,7 @@ func (c *call) signInProxy() error {
 	case !auth.IsName(user):
 		err = stele.Errorf("sign in", stele.ID{}, stele.Forbidden, "proxy.user-name-not-allowed", `the proxy names the user "{user}", which can't be a name here; ask an administrator`, user)
 	default:
-		err = c.arrive(auth.Arrival{Issuer: auth.ProxyIssuer, Subject: user, Label: user, User: user, Groups: groups, Make: c.h.o.Proxy.Make}, auth.ProvedByProxy)
+		err = c.arrive(auth.Arrival{Issuer: auth.ProxyIssuer, Subject: user, Label: user, User: user, Groups: groups, Make: c.h.o.Proxy.Make}, auth.ProvedByProxy, time.Time{})
 	}
 	if err == nil {
 		c.redirect(next)

@@ -158,7 +158,7 @@ func (h *Handler) asset(w http.ResponseWriter, r *http.Request, t requestTarget)
 	}
 	head := w.Header()
 	head.Set("Cache-Control", "max-age=31536000, immutable") // another content has another name
-	if mediaType == "image/svg+xml" { // it may be the operator's, and be opened by itself
+	if mediaType == "image/svg+xml" {                        // it may be the operator's, and be opened by itself
 		head.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
 	}
 	h.write(w, r, http.StatusOK, mediaType, content)
