@@ -35,7 +35,7 @@ func (c *call) account() error {
 	}
 	v.Issuers = c.issuers(nil)
 	var err error
-	if v.Identities, err = c.identities(); err != nil {
+	if v.Identities, err = c.identities(c.who.Name); err != nil {
 		return err
 	}
 	return c.show(http.StatusOK, "account", v)

@@ -279,8 +279,8 @@ func (c *call) issuerTitle(link string) string {
 }
 
 // identities returns the accounts that sign the user in.
-func (c *call) identities() (list []deskpage.Identity, err error) {
-	for i, err := range c.h.o.Registrar.Identities(c.ctx, c.who.Name) {
+func (c *call) identities(user string) (list []deskpage.Identity, err error) {
+	for i, err := range c.h.o.Registrar.Identities(c.ctx, user) {
 		if err != nil {
 			return nil, err
 		}

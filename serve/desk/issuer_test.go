@@ -189,6 +189,13 @@ func TestIssuerLinks(t *testing.T) {
 	ruth.get("/.desk/").has(200, "ruth")
 	s.browser().get("/.desk/link/"+credential).has(401, "was used already")
 
+	// An administrator sees the account and takes it away.
+	admin := s.as("admin")
+	ruthID := auth.IdentityID(s.provider.URL, "8")
+	admin.get("/.desk/person?name=ruth").has(200, "Other ways to sign in", ruthID)
+	admin.post("/.desk/person/unlink", url.Values{"name": {"ruth"}, "id": {ruthID}}).leads("/.desk/person?name=ruth")
+	admin.post("/.desk/person/unlink", url.Values{"name": {"ruth"}, "id": {ruthID}}).has(404)
+
 	// What was begun in one session is not ended in another one.
 	p = ed.post("/.desk/account/issuer", url.Values{"issuer": {"campus"}})
 	back = s.atProvider(s.link(p))

@@ -243,6 +243,15 @@ func (c *call) personPage(status int, u auth.User, form deskpage.PersonForm, wro
 		}
 		v.Tokens = append(v.Tokens, deskpage.Token{ID: t.ID, Label: t.Label, Created: t.Created, Expires: t.Expires, LastUse: t.LastUse, Ended: t.Ended(now)})
 	}
+	for p, err := range c.h.o.Registrar.Passkeys(c.ctx, u.Name) {
+		if err != nil {
+			return err
+		}
+		v.Passkeys = append(v.Passkeys, deskpage.Passkey{ID: p.ID, Name: p.Name, Created: p.Created, Used: p.Used, Copied: !p.Copied.IsZero()})
+	}
+	if v.Identities, err = c.identities(u.Name); err != nil {
+		return err
+	}
 	v.Same = []deskpage.Same{{Label: c.language.Text("same.command"), Text: "stele user show " + u.Name + "\nstele user set " + u.Name + " --group staff,press --admin\nstele user link " + u.Name + " --base " + shellWord(c.base())},
 		{Label: c.language.Text("same.api"), Text: `curl -X PATCH -H "Authorization: Bearer $STELE_TOKEN" -H 'Content-Type: application/merge-patch+json' -d '{"groups":["staff"]}' ` + c.base() + "/api/v1/users/" + url.PathEscape(u.Name)}}
 	return c.show(status, "person", v)
@@ -314,5 +323,36 @@ func (c *call) revokePersonToken() error {
 		return err
 	}
 	c.redirect(personURL(c.r.PostForm.Get("name")) + "&done=token-revoked")
+	return nil
+}
+
+// removePersonPasskey removes a passkey of a user, such as one on a device that was lost.
+func (c *call) removePersonPasskey() error {
+	if err := c.readForm(); err != nil {
+		return err
+	}
+	if err := c.fresh(); err != nil {
+		return err
+	}
+	if err := c.h.o.Registrar.RemovePasskey(c.ctx, c.r.PostForm.Get("id")); err != nil {
+		return err
+	}
+	c.redirect(personURL(c.r.PostForm.Get("name")) + "&done=passkey-removed")
+	return nil
+}
+
+// unlinkPerson takes an account at a provider from a user.
+func (c *call) unlinkPerson() error {
+	if err := c.readForm(); err != nil {
+		return err
+	}
+	if err := c.fresh(); err != nil {
+		return err
+	}
+	name := c.r.PostForm.Get("name")
+	if err := c.h.o.Registrar.EndIdentity(c.ctx, name, c.r.PostForm.Get("id")); err != nil {
+		return err
+	}
+	c.redirect(personURL(name) + "&done=issuer-left")
 	return nil
 }

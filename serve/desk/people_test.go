@@ -93,6 +93,7 @@ func TestPeopleRights(t *testing.T) {
 			"person":        {"name": {user}, "admin": {"yes"}},
 			"person/link":   {"name": {"admin"}},
 			"person/revoke": {"name": {"admin"}, "id": {"000000000000"}},
+			"person/unlink": {"name": {"admin"}, "id": {"000000000000"}},
 		} {
 			if p := b.post("/.desk/"+path, form); p.StatusCode/100 != 4 {
 				t.Errorf("%s, %s: %s %s", user, path, p.Status, p.Header.Get("Location"))

@@ -59,8 +59,6 @@ type Invite struct {
 	Choice       Choice
 	Roles        []Option
 	Lives        []Option
-	Mail         Field
-	MayMail      bool // the server sends mail
 }
 
 // Invited shows a one-time link, once.
@@ -70,22 +68,23 @@ type Invited struct {
 	URL     string // of the user's page
 	Link    string // "" if none was made
 	Expires time.Time
-	Mailed  string // the address to which it is sent; may be empty
 }
 
 // PersonPage is what an administrator sees of a user.
 type PersonPage struct {
 	Frame
-	Of       Person
-	By       string
-	Modified time.Time
-	Form     PersonForm
-	Roles    []PersonRole
-	Sessions []Session
-	Tokens   []Token
-	Lives    []Option
-	AuditURL string
-	Self     bool // it is the user who looks
+	Of         Person
+	By         string
+	Modified   time.Time
+	Form       PersonForm
+	Roles      []PersonRole
+	Sessions   []Session
+	Tokens     []Token
+	Passkeys   []Passkey
+	Identities []Identity
+	Lives      []Option
+	AuditURL   string
+	Self       bool // it is the user who looks
 }
 
 // PersonForm is the form of a user.
