@@ -229,46 +229,103 @@ func (w *working) mint(ctx context.Context, rows []*bulk.Row, pool []stele.Names
 	return names, nil
 }
 
-// writeRows registers or changes the records of rows that are good, except those that an earlier
-// attempt has written.
+// writeRows registers or changes the records of rows that are good. After a resumption it leaves
+// those that an earlier attempt has written, unless the job updates and its own version is the
+// current one: a later row of the same record may not be written yet, and to write all of them
+// again, in their order, ends with the contents of the last.
 func (w *working) writeRows(ctx context.Context, rows []*bulk.Row) error {
-	var good []*bulk.Row
+	good, versions, err := w.notWritten(ctx, rows)
+	if err != nil || len(good) == 0 {
+		return err
+	}
+	if err := bulk.Ingest(ctx, w.Board.o.Registrar, good, registrar.ImportOptions{Update: w.job.Upload.Update, Import: w.job.Import}); err != nil {
+		return err
+	}
+	for row, version := range versions { // it is counted as in the attempt that wrote it
+		if !row.Rejected() {
+			row.Err, row.Record.Version = nil, version
+		}
+	}
+	return nil
+}
+
+// notWritten returns the rows that are to be written, and the versions that an earlier attempt gave
+// to some of them.
+func (w *working) notWritten(ctx context.Context, rows []*bulk.Row) (todo []*bulk.Row, versions map[*bulk.Row]uint64, err error) {
+	var before map[string]bool // names that rows before this one wrote; their versions are not of this row
+	if w.resumed {
+		if before, err = w.writtenBefore(ctx); err != nil {
+			return nil, nil, err
+		}
+		versions = make(map[*bulk.Row]uint64)
+	}
 	for _, row := range rows {
 		if row.Err != nil {
 			continue
 		}
 		if w.resumed {
-			version, err := w.written(ctx, row.Record.ID)
+			mine, err := w.written(ctx, row.Record.ID)
 			if err != nil {
-				return err
+				return nil, nil, err
 			}
-			if version != 0 {
-				row.Record.Version = version
+			name := row.Record.ID.String()
+			repeated := before[name]
+			before[name] = true
+			switch update := w.job.Upload.Update; {
+			case mine.last == 0, repeated && !update, repeated && mine.current && mine.first == mine.last: // as if it had not been interrupted
+			case !update, !mine.current:
+				row.Record.Version = mine.last
 				continue
+			case repeated:
+				versions[row] = mine.last
+			default:
+				versions[row] = mine.first
 			}
 		}
-		good = append(good, row)
+		todo = append(todo, row)
 	}
-	if len(good) == 0 {
-		return nil
-	}
-	return bulk.Ingest(ctx, w.Board.o.Registrar, good, registrar.ImportOptions{Update: w.job.Upload.Update, Import: w.job.Import})
+	return todo, versions, nil
 }
 
-// written returns the version of a record that this job has written; 0 if there is none. Another
-// user may have changed the record since.
-func (w *working) written(ctx context.Context, id stele.ID) (uint64, error) {
+// writtenBefore returns the names that parts of the job wrote which are complete.
+func (w *working) writtenBefore(ctx context.Context) (map[string]bool, error) {
+	names := make(map[string]bool)
+	err := w.Board.Outcomes(ctx, &w.job, func(o Outcome) bool {
+		if o.Kind == New || o.Kind == Changed {
+			names[o.ID] = true
+		}
+		return true
+	})
+	return names, err
+}
+
+// own is what versions of a record a job has written.
+type own struct {
+	first, last uint64 // of the last that follow each other; 0 if there is none
+	current     bool   // no other user has changed the record since
+}
+
+// written returns what versions of a record this job has written.
+func (w *working) written(ctx context.Context, id stele.ID) (own, error) {
+	var found own
+	newest := true
 	for rec, err := range w.Board.o.Registrar.History(ctx, id) {
 		switch {
 		case errors.Is(err, stele.NotFound), errors.Is(err, stele.Forbidden):
-			return 0, nil
+			return own{}, nil
 		case err != nil:
-			return 0, err
+			return own{}, err
 		case rec.ID == id && rec.Import == w.job.Import:
-			return rec.Version, nil
+			if found.last == 0 {
+				found.last, found.current = rec.Version, newest
+			}
+			found.first = rec.Version
+		case found.last != 0:
+			return found, nil
 		}
+		newest = false
 	}
-	return 0, nil
+	return found, nil
 }
 
 // noteImport keeps with the import what the job did, once. Without it the import can be reverted

@@ -21,8 +21,9 @@ import (
 // failing is a store whose process dies, as it were, before or after one of its commits.
 type failing struct {
 	stele.Store
-	left atomic.Int64 // commits until then
-	late bool         // it dies after the commit
+	unread atomic.Pointer[string] // the name of a cell that can't be read; nil if all can
+	left   atomic.Int64           // commits until then
+	late   bool                   // it dies after the commit
 }
 
 var errDied = errors.New("the power is off")
@@ -39,6 +40,13 @@ func (f *failing) dies() (now, before bool) {
 // never is the number of commits of a process that does not die.
 const never = 1 << 40
 
+func (f *failing) Cell(ctx context.Context, name string) ([]byte, error) {
+	if unread := f.unread.Load(); unread != nil && *unread == name {
+		return nil, stele.Errorf("read", stele.ID{}, stele.Unavailable, "x.y", "the disk is slow")
+	}
+	return f.Store.Cell(ctx, name)
+}
+
 func (f *failing) Apply(ctx context.Context, c *stele.Commit) error {
 	now, before := f.dies()
 	if now && f.late {
@@ -51,7 +59,11 @@ func (f *failing) Apply(ctx context.Context, c *stele.Commit) error {
 }
 
 func (f *failing) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, state *stele.MinterState, entries ...*stele.AuditEntry) ([]error, error) {
-	if now, before := f.dies(); now || before {
+	now, before := f.dies()
+	if now && f.late {
+		_, _ = f.Store.Ingest(ctx, records, count, touch, state, entries...)
+	}
+	if now || before {
 		return nil, errDied
 	}
 	return f.Store.Ingest(ctx, records, count, touch, state, entries...)

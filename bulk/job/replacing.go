@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
@@ -114,7 +115,7 @@ func (p *Replacement) sample(rec *stele.Record, err error) Sample {
 // StartReplace makes a job of a replacement.
 func (b *Board) StartReplace(ctx context.Context, p Replacement, records int) (Job, error) {
 	j := Job{Task: Replace, Label: p.From + " → " + p.To, Total: records, Replace: &p}
-	j.Label = j.Label[:min(len(j.Label), registrar.MaxLabel)]
+	j.Label = strings.ToValidUTF8(j.Label[:min(len(j.Label), registrar.MaxLabel)], "")
 	return j, b.begin(ctx, &j)
 }
 
@@ -179,11 +180,11 @@ func (w *working) replacePart(ctx context.Context, list []*stele.Record) error {
 	for _, rec := range list {
 		done := rec.Import == w.job.Import
 		if w.resumed && !done {
-			version, err := w.written(user, rec.ID)
+			mine, err := w.written(user, rec.ID)
 			if err != nil {
 				return err
 			}
-			done = version != 0
+			done = mine.last != 0
 		}
 		if done {
 			add(Outcome{ID: rec.ID.String(), Kind: Changed})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ type Runner struct {
 
 	mu   sync.Mutex
 	mine map[string]bool // jobs that this process works on
+	last string          // the job that was taken last; only look uses it
 }
 
 const (
@@ -77,6 +79,12 @@ func (r *Runner) look(ctx context.Context, turns chan struct{}, workers *sync.Wa
 			open = append(open, strings.TrimPrefix(c.Name, leaseCells))
 		}
 	}
+	// Jobs after the last that was taken come first, so that those which can't go on do not keep
+	// the others waiting.
+	next := slices.IndexFunc(open, func(id string) bool { return id > r.last }) // they are in order
+	if next > 0 {
+		open = slices.Concat(open[next:], open[:next])
+	}
 	for _, id := range open {
 		select {
 		case turns <- struct{}{}:
@@ -87,11 +95,14 @@ func (r *Runner) look(ctx context.Context, turns chan struct{}, workers *sync.Wa
 			<-turns
 			continue
 		}
+		r.last = id
 		workers.Go(func() {
-			defer r.Board.poke() // there is room for the next
-			defer func() { <-turns }()
-			defer r.leave(id)
-			if err := r.work(ctx, id); err != nil && ctx.Err() == nil {
+			err := r.work(ctx, id)
+			r.leave(id)
+			<-turns
+			if err == nil {
+				r.Board.poke() // there is room for the next
+			} else if ctx.Err() == nil { // at the next look: a store that can't be written must not be asked without a pause
 				r.Log.Warn("a job could not go on; it is tried again", "job", id, "error", err.Error())
 			}
 		})
@@ -174,8 +185,13 @@ func (w *working) claim(ctx context.Context, id string) (bool, error) {
 		return false, err
 	}
 	w.lease = c.After
-	if _, ok, err := w.Board.read(ctx, jobCells+id, &w.job); err != nil || !ok {
-		return false, errors.Join(err, w.Board.remove(ctx, leaseCells+id)) // a lease of nothing
+	_, ok, err = w.Board.read(ctx, jobCells+id, &w.job)
+	switch {
+	case err != nil: // the job is there, and is tried again
+		w.job.ID = id
+		return false, errors.Join(err, w.release(context.WithoutCancel(ctx)))
+	case !ok:
+		return false, w.Board.remove(ctx, leaseCells+id) // a lease of nothing
 	}
 	return true, w.save(ctx, func(j *Job) {
 		if w.resumed = !j.Began.IsZero(); w.resumed {
