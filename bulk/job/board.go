@@ -63,6 +63,7 @@ type Board struct {
 	o     Options
 	wake  chan struct{} // a job is there
 	turns chan struct{} // holds a value for each judgement under way
+	most  time.Duration // that a look at many records takes
 
 	mu     sync.Mutex
 	judged []*Judgement // the last ones
@@ -73,12 +74,37 @@ type Board struct {
 // judgements is how many files are judged at once, and kept in memory when they are.
 const judgements = 3
 
+// previewTime is how long a look at many records takes at most, with the time that it waits for
+// others: less than a server has for an answer.
+const previewTime = 20 * time.Second
+
 // NewBoard makes a Board.
 func NewBoard(o Options) *Board {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
-	return &Board{o: o, wake: make(chan struct{}, 1), turns: make(chan struct{}, judgements)}
+	return &Board{o: o, wake: make(chan struct{}, 1), turns: make(chan struct{}, judgements), most: previewTime}
+}
+
+// look looks at many records: it waits until there are few others who do, and ends when it takes
+// too long.
+func (b *Board) look(ctx context.Context, at func(context.Context) error) error {
+	bounded, stop := context.WithTimeout(ctx, b.most)
+	defer stop()
+	select {
+	case b.turns <- struct{}{}:
+		defer func() { <-b.turns }()
+	case <-bounded.Done():
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return refuse(stele.Exhausted, "job.too-many-previews", "the server looks at too many changes of this kind at the moment; try again in a minute")
+	}
+	err := at(bounded)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return refuse(stele.Invalid, "job.preview-too-long", "it takes too long to look at so many records here; choose fewer of them, or use the command line")
+	}
+	return err
 }
 
 // now returns the time as it is kept.
@@ -88,8 +114,8 @@ func (b *Board) now() time.Time { return b.o.Now().UTC().Round(0) }
 // sure that the caller may see what they keep.
 func asServer(ctx context.Context) context.Context { return auth.With(ctx, auth.Local()) }
 
-// newID returns an ID that can't be guessed.
-func (b *Board) newID() (string, error) {
+// NewID returns an ID that can't be guessed, for a job that may be started later.
+func (b *Board) NewID() (string, error) {
 	const letters = "0123456789bcdfghjkmnpqrstvwxz"
 	random := make([]byte, 16)
 	if _, err := io.ReadFull(b.o.Rand, random); err != nil {

@@ -159,7 +159,8 @@ func (b *Board) Start(ctx context.Context, id string, rows int) (Job, error) {
 		return Job{}, err
 	}
 	j := Job{Task: Import, Label: u.Name, Total: rows, Upload: &u}
-	return j, b.begin(ctx, &j, stele.CellChange{Name: uploadCells + id, Before: before})
+	err = b.begin(ctx, &j, stele.CellChange{Name: uploadCells + id, Before: before})
+	return j, err
 }
 
 // StartRevert makes a job that undoes what another did.
@@ -172,7 +173,7 @@ func (b *Board) StartRevert(ctx context.Context, id string, records int) (Job, e
 		return Job{}, refuse(stele.Conflict, "job.not-undoable", "this job can't be undone: it has not ended, it changed nothing, or it was undone already")
 	}
 	j := Job{Task: Revert, Label: of.Label, Total: records, Of: of.ID}
-	if j.ID, err = b.newID(); err != nil {
+	if j.ID, err = b.NewID(); err != nil {
 		return Job{}, err
 	}
 	of.UndoneBy = j.ID
@@ -180,7 +181,8 @@ func (b *Board) StartRevert(ctx context.Context, id string, records int) (Job, e
 	if err != nil {
 		return Job{}, err
 	}
-	return j, b.begin(ctx, &j, c)
+	err = b.begin(ctx, &j, c)
+	return j, err
 }
 
 // begin keeps a new job of the caller, together with other changes.
@@ -193,7 +195,7 @@ func (b *Board) begin(ctx context.Context, j *Job, also ...stele.CellChange) err
 		return err
 	}
 	if j.ID == "" {
-		if j.ID, err = b.newID(); err != nil {
+		if j.ID, err = b.NewID(); err != nil {
 			return err
 		}
 	}
@@ -351,7 +353,7 @@ func (b *Board) Outcomes(ctx context.Context, j *Job, found func(Outcome) bool) 
 // removeJob removes a job that has ended, with its files.
 func (b *Board) removeJob(ctx context.Context, j *Job) error {
 	if j.Upload != nil {
-		if err := b.removeUpload(ctx, j.Upload.ID); err != nil {
+		if err := b.remove(ctx, pieceCells+j.Upload.ID); err != nil {
 			return err
 		}
 	}

@@ -62,8 +62,16 @@ func (b *Board) PreviewReplace(ctx context.Context, p *Replacement) (ReplacePrev
 	if err != nil {
 		return v, err
 	}
+	err = b.look(ctx, func(ctx context.Context) error { return b.previewReplace(ctx, p, in, &v) })
+	return v, err
+}
+
+func (b *Board) previewReplace(ctx context.Context, p *Replacement, in func(stele.ID) bool, v *ReplacePreview) error {
 	var list []*stele.Record
 	flush := func() error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		rows, _, err := p.Rows(b.o.Schemes, list)
 		if err != nil || len(rows) == 0 {
 			return err
@@ -87,18 +95,18 @@ func (b *Board) PreviewReplace(ctx context.Context, p *Replacement) (ReplacePrev
 	}
 	for rec, err := range p.Matches(ctx, b.o.Registrar, stele.ID{}, in) {
 		if err != nil {
-			return v, err
+			return err
 		}
 		if list = append(list, rec); len(list) == partRows {
 			if err := flush(); err != nil {
-				return v, err
+				return err
 			}
 		}
 		if v.Count >= MaxReplaced {
-			return v, refuse(stele.Invalid, "replace.too-many", "more than {most} records would change; choose a namespace", MaxReplaced)
+			return refuse(stele.Invalid, "replace.too-many", "more than {most} records would change; choose a namespace", MaxReplaced)
 		}
 	}
-	return v, flush()
+	return flush()
 }
 
 func (p *Replacement) sample(rec *stele.Record, err error) Sample {
@@ -112,11 +120,17 @@ func (p *Replacement) sample(rec *stele.Record, err error) Sample {
 	return s
 }
 
-// StartReplace makes a job of a replacement.
-func (b *Board) StartReplace(ctx context.Context, p Replacement, records int) (Job, error) {
+// StartReplace makes a job of a replacement. Once is the ID that the job gets, from [Board.NewID], so
+// that a form that is sent twice starts one job: the second time is a Conflict. If it is not an ID,
+// the job gets another one.
+func (b *Board) StartReplace(ctx context.Context, once string, p Replacement, records int) (Job, error) {
 	j := Job{Task: Replace, Label: p.From + " → " + p.To, Total: records, Replace: &p}
 	j.Label = strings.ToValidUTF8(j.Label[:min(len(j.Label), registrar.MaxLabel)], "")
-	return j, b.begin(ctx, &j)
+	if isID(once) {
+		j.ID = once
+	}
+	err := b.begin(ctx, &j)
+	return j, err
 }
 
 // replace gives targets their new beginnings.

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/registrar"
@@ -26,6 +27,11 @@ func (b *Board) PreviewRevert(ctx context.Context, id string) (Job, Preview, err
 		return j, Preview{}, refuse(stele.Conflict, "job.not-undoable", "this job can't be undone: it has not ended, it changed nothing, or it was undone already")
 	}
 	var p Preview
+	err = b.look(ctx, func(ctx context.Context) error { return b.previewRevert(ctx, &j, &p) })
+	return j, p, err
+}
+
+func (b *Board) previewRevert(ctx context.Context, j *Job, p *Preview) error {
 	var others []registrar.RevertStep
 	result, err := b.o.Registrar.RevertImport(ctx, j.Import, registrar.RevertOptions{DryRun: true}, func(step registrar.RevertStep) error {
 		switch {
@@ -34,17 +40,41 @@ func (b *Board) PreviewRevert(ctx context.Context, id string) (Job, Preview, err
 		case len(others) < firstSteps:
 			others = append(others, step)
 		}
-		return nil
+		return ctx.Err()
 	})
 	p.Withdrawn, p.Reverted, p.Left = result.Withdrawn, result.Reverted, result.Left
 	p.First = append(p.First, others...)
 	p.First = p.First[:min(len(p.First), firstSteps)]
-	return j, p, err
+	return err
 }
+
+// renewing is a context whose user is judged anew while a call of the registrar that takes long uses
+// it.
+type renewing struct {
+	context.Context
+	now atomic.Pointer[context.Context] // with the rights that the user has now
+}
+
+func (w *working) renewing(ctx context.Context) (*renewing, error) {
+	r := &renewing{Context: ctx}
+	return r, r.renew(w)
+}
+
+// renew judges the user anew. It returns an error if they may not do anything any more.
+func (r *renewing) renew(w *working) error {
+	user, err := w.asUser(r.Context)
+	if err == nil {
+		r.now.Store(&user)
+	}
+	return err
+}
+
+// Value returns a value of the context, such as the user.
+func (r *renewing) Value(key any) any { return (*r.now.Load()).Value(key) }
 
 // revert undoes what another job did. The registrar keeps how far it is.
 func (w *working) revert(ctx context.Context) error {
-	user, err := w.asUser(ctx)
+	user, err := w.renewing(ctx)
 	if err != nil {
 		return err
 	}
@@ -76,7 +106,10 @@ func (w *working) revert(ctx context.Context) error {
 		if w.job.Cancel {
 			return errCancelled
 		}
-		return ctx.Err()
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return user.renew(w)
 	}
 	result, err := w.Board.o.Registrar.RevertImport(user, of.Import, registrar.RevertOptions{}, func(step registrar.RevertStep) error {
 		o := Outcome{ID: step.ID.String(), Kind: Changed}

@@ -165,7 +165,7 @@ func (r *Runner) work(ctx context.Context, id string) error {
 
 // claim takes the lease of a job; false if another server was faster.
 func (w *working) claim(ctx context.Context, id string) (bool, error) {
-	random, err := w.Board.newID()
+	random, err := w.Board.NewID()
 	if err != nil {
 		return false, err
 	}
@@ -306,10 +306,36 @@ func (w *working) end(ctx context.Context, err error) error {
 	}
 	w.noteImport(ctx)
 	now := w.Board.now()
-	return w.save(ctx, func(j *Job) {
-		j.State, j.Ended, j.Problem = state, now, problem
-		j.note(now, what, w.Server)
-	})
+	const attempts = 5
+	for n := 1; ; n++ {
+		also, err := w.mayUndoAgain(ctx, state)
+		if err != nil {
+			return err
+		}
+		err = w.save(ctx, func(j *Job) {
+			j.State, j.Ended, j.Problem = state, now, problem
+			j.note(now, what, w.Server)
+		}, also...)
+		if !errors.Is(err, stele.Conflict) || n == attempts {
+			return err
+		}
+	}
+}
+
+// mayUndoAgain returns the change after which a job can be undone again, if this one should have
+// undone it and did not come to its end. The registrar goes on then where it was.
+func (w *working) mayUndoAgain(ctx context.Context, state State) ([]stele.CellChange, error) {
+	if w.job.Task != Revert || state == Done {
+		return nil, nil
+	}
+	var of Job
+	before, ok, err := w.Board.read(ctx, jobCells+w.job.Of, &of)
+	if err != nil || !ok || of.UndoneBy != w.job.ID {
+		return nil, err
+	}
+	of.UndoneBy = ""
+	c, err := change(jobCells+of.ID, before, &of)
+	return []stele.CellChange{c}, err
 }
 
 // release gives the lease back, so that another server need not wait until it expires.

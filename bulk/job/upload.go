@@ -49,7 +49,7 @@ func (b *Board) Upload(ctx context.Context, name string, s Settings, in io.Reade
 		return Upload{}, err
 	}
 	u := Upload{User: who.Name, Name: shortName(name), Created: b.now(), Settings: s}
-	if u.ID, err = b.newID(); err != nil {
+	if u.ID, err = b.NewID(); err != nil {
 		return Upload{}, err
 	}
 	if err := b.keepPieces(ctx, &u, in); err != nil {
@@ -65,7 +65,7 @@ func (b *Board) Upload(ctx context.Context, name string, s Settings, in io.Reade
 // mayUpload makes sure that there is room for another upload, and removes old ones.
 func (b *Board) mayUpload(ctx context.Context, user string) error {
 	own, all := 0, 0
-	var old []string
+	var old []stele.Cell
 	for c, err := range b.o.Registrar.WorkList(asServer(ctx), uploadCells, "") {
 		var u Upload
 		if err == nil {
@@ -75,17 +75,15 @@ func (b *Board) mayUpload(ctx context.Context, user string) error {
 		case err != nil:
 			return err
 		case b.now().Sub(u.Created) > UploadLife:
-			old = append(old, u.ID)
+			old = append(old, c)
 			continue
 		case u.User == user:
 			own++
 		}
 		all++
 	}
-	for _, id := range old {
-		if err := b.removeUpload(ctx, id); err != nil {
-			return err
-		}
+	if err := b.removeOld(ctx, old); err != nil {
+		return err
 	}
 	switch {
 	case own >= MaxUploads:
@@ -217,17 +215,35 @@ func (b *Board) SetUpload(ctx context.Context, id string, s Settings) error {
 
 // Discard removes an upload of the caller.
 func (b *Board) Discard(ctx context.Context, id string) error {
-	if _, err := b.GetUpload(ctx, id); err != nil {
+	_, before, err := b.getUpload(ctx, id)
+	if err != nil {
 		return err
 	}
-	return b.removeUpload(ctx, id)
+	err = b.removeUpload(ctx, id, before)
+	if errors.Is(err, stele.Conflict) {
+		return refuse(stele.Conflict, "upload.changed-meanwhile", "this file was used or changed at the same time; look again")
+	}
+	return err
 }
 
-func (b *Board) removeUpload(ctx context.Context, id string) error {
-	if err := b.remove(ctx, uploadCells+id); err != nil {
+// removeUpload removes an upload that no job has taken; Conflict if one has taken it since, or if it
+// was changed. Its pieces belong to the job then, so they go last.
+func (b *Board) removeUpload(ctx context.Context, id string, before []byte) error {
+	if err := b.o.Registrar.KeepWork(asServer(ctx), stele.CellChange{Name: uploadCells + id, Before: before}); err != nil {
 		return err
 	}
 	return b.remove(ctx, pieceCells+id)
+}
+
+// removeOld removes uploads whose time is over, except those that were used at the last moment.
+func (b *Board) removeOld(ctx context.Context, old []stele.Cell) error {
+	for _, c := range old {
+		err := b.removeUpload(ctx, strings.TrimPrefix(c.Name, uploadCells), c.Value)
+		if err != nil && !errors.Is(err, stele.Conflict) {
+			return err
+		}
+	}
+	return nil
 }
 
 // file returns the file of an upload. The caller has made sure who may see it.
@@ -307,7 +323,7 @@ func asUser(ctx context.Context, directory *auth.Directory, user string) (contex
 // tidyUploads removes uploads whose time is over, and pieces that belong to no upload and no job.
 func (b *Board) tidyUploads(ctx context.Context) error {
 	known := make(map[string]bool)
-	var old []string
+	var old []stele.Cell
 	for c, err := range b.o.Registrar.WorkList(asServer(ctx), uploadCells, "") {
 		var u Upload
 		if err == nil {
@@ -317,7 +333,7 @@ func (b *Board) tidyUploads(ctx context.Context) error {
 			return err
 		}
 		if known[u.ID] = true; b.now().Sub(u.Created) > UploadLife {
-			old = append(old, u.ID)
+			old = append(old, c)
 		}
 	}
 	jobs, err := b.jobs(ctx)
@@ -333,8 +349,11 @@ func (b *Board) tidyUploads(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range append(old, orphans...) {
-		if err := b.removeUpload(ctx, id); err != nil {
+	if err := b.removeOld(ctx, old); err != nil {
+		return err
+	}
+	for _, id := range orphans {
+		if err := b.remove(ctx, pieceCells+id); err != nil {
 			return err
 		}
 	}

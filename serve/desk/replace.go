@@ -34,6 +34,9 @@ func (c *call) replacePage(status int, values url.Values, problems ...deskpage.P
 		}
 		switch kind := stele.KindOf(err); {
 		case err == nil:
+			if v.Once, err = c.h.o.Jobs.NewID(); err != nil {
+				return err
+			}
 			c.showFound(v, found)
 		case kind == stele.Invalid || kind == stele.NotFound:
 			status = http.StatusUnprocessableEntity
@@ -88,6 +91,10 @@ func (c *call) replace() error {
 		return err
 	}
 	form := c.r.PostForm
+	once := form.Get("once")
+	if c.wasStarted(once) {
+		return nil
+	}
 	p, err := replacement(form)
 	if err != nil {
 		return c.replacePage(http.StatusUnprocessableEntity, form)
@@ -107,10 +114,23 @@ func (c *call) replace() error {
 			return err
 		}
 	}
-	made, err := c.h.o.Jobs.StartReplace(c.ctx, p, found.Count)
-	if err != nil {
+	made, err := c.h.o.Jobs.StartReplace(c.ctx, once, p, found.Count)
+	if errors.Is(err, stele.Conflict) && c.wasStarted(once) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	c.redirect(jobURL(made.ID) + "?done=job-started")
 	return nil
+}
+
+// wasStarted reports whether a form was sent before, and leads to the job that it started then: a
+// beginning that is replaced twice may lead to wrong addresses.
+func (c *call) wasStarted(once string) bool {
+	j, err := c.h.o.Jobs.Get(c.ctx, once)
+	if err != nil {
+		return false // the form is new, or what follows says what is wrong
+	}
+	c.redirect(jobURL(j.ID) + "?done=job-started")
+	return true
 }

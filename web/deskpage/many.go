@@ -45,6 +45,7 @@ type Preview struct {
 	Kind       string // that is shown; "" for all
 	RejectsURL string // of the rows that can't be used, as a file
 	Mine       string // URL of the page
+	New        int    // records that are made
 	Changed    int    // records that change
 	Typed      Field  // that number, which is typed for a great change
 	Confirm    bool   // it has to be typed
@@ -149,6 +150,7 @@ type Replace struct {
 	Samples  []ReplaceSample
 	Typed    Field
 	Confirm  bool
+	Once     string // ID of the job that the form starts, so that it starts one
 }
 
 // ReplaceSample is what a replacement does to a record.
