@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/web/deskpage"
 )
@@ -304,7 +305,7 @@ func auditRow(e *stele.AuditEntry) []string {
 	cells := []string{strconv.FormatUint(e.Number, 10), e.At.UTC().Format(time.RFC3339), e.By, e.System, e.Token, e.Via, e.Address, e.Operation, e.Object, namespace, string(e.Outcome), kind,
 		strconv.FormatUint(max(e.Count, 1), 10), e.Details}
 	for i := range cells {
-		cells[i] = harmless(cells[i])
+		cells[i] = bulk.Neutralise(cells[i])
 	}
 	return cells
 }

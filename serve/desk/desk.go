@@ -326,7 +326,14 @@ func (c *call) turnAway() error {
 		c.redirect(Root + "sign-in?next=" + url.QueryEscape(c.r.URL.RequestURI()))
 		return nil
 	}
-	if err := c.readForm(); err != nil {
+	if c.isMultipart() { // a file can't be kept; what was typed or pasted is
+		c.r.Body = http.MaxBytesReader(c.w, c.r.Body, 2*maxForm)
+		values, _, err := c.readParts()
+		if err != nil {
+			return err
+		}
+		c.r.PostForm = values
+	} else if err := c.readForm(); err != nil {
 		return err
 	}
 	v := &deskpage.Ended{Frame: c.frame("ended.title", ""), Action: c.r.URL.RequestURI(), Kept: c.kept()}

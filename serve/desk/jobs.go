@@ -102,7 +102,7 @@ const refreshEvery = 2 * time.Second
 
 // refusedRows shows some of what a job did not write.
 func (c *call) refusedRows(v *deskpage.Job, j *job.Job) error {
-	if j.Counts.Refused == 0 {
+	if j.Counts.Refused == 0 || j.IsOpen() { // the page of an open job is read again and again
 		return nil
 	}
 	return c.h.o.Jobs.Outcomes(c.ctx, j, func(o job.Outcome) bool {
@@ -224,7 +224,7 @@ func (c *call) jobRejects() error {
 	c.rejectsHead(&b, &survey)
 	if err := c.h.o.Jobs.Outcomes(c.ctx, &j, func(o job.Outcome) bool {
 		if o.Kind == job.Refused {
-			c.reject(&b, o.Line, c.keptSentences(o.Problems), texts[o.Line])
+			c.reject(&b, &survey, o.Line, c.keptSentences(o.Problems), texts[o.Line])
 		}
 		return true
 	}); err != nil {

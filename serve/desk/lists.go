@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/internal/wording"
 	"github.com/stele-id/stele/search"
 	"github.com/stele-id/stele/web/deskpage"
@@ -212,17 +213,9 @@ func csvRow(rec *stele.Record) []string {
 	}
 	cells := []string{rec.ID.String(), target, string(rec.State), rec.Metadata["what"], rec.Metadata["who"], rec.Metadata["when"], rec.Modified.UTC().Format(time.RFC3339), rec.By}
 	for i := range cells {
-		cells[i] = harmless(cells[i])
+		cells[i] = bulk.Neutralise(cells[i])
 	}
 	return cells
-}
-
-// harmless returns a cell that a spreadsheet does not take for a formula.
-func harmless(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-		return "'" + cell
-	}
-	return cell
 }
 
 // roleFor returns the user's role where a record is.

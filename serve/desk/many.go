@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"slices"
@@ -83,7 +84,7 @@ func (c *call) sendMany() error {
 // takeUpload reads a form with a file. The fields come before the file, which is kept as it
 // arrives.
 func (c *call) takeUpload() (url.Values, job.Upload, error) {
-	if media, _, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type")); media != "multipart/form-data" {
+	if !c.isMultipart() {
 		if err := c.readForm(); err != nil {
 			return nil, job.Upload{}, err
 		}
@@ -92,20 +93,35 @@ func (c *call) takeUpload() (url.Values, job.Upload, error) {
 	}
 	c.extend()
 	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, job.MaxUpload+maxForm)
+	values, file, err := c.readParts()
+	var u job.Upload
+	switch {
+	case err != nil:
+	case file != nil:
+		u, err = c.keepUpload(file.FileName(), values, file)
+	default:
+		u, err = c.keepUpload("", values, strings.NewReader(values.Get("text")))
+	}
+	return values, u, err
+}
+
+// isMultipart reports whether the form that was sent may have a file.
+func (c *call) isMultipart() bool {
+	media, _, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	return media == "multipart/form-data"
+}
+
+// readParts reads the fields of a form that come before its file.
+func (c *call) readParts() (values url.Values, file *multipart.Part, err error) {
 	parts, err := c.r.MultipartReader()
-	values := make(url.Values)
+	values = make(url.Values)
 	for size := 0; err == nil; {
-		var part interface {
-			io.Reader
-			FormName() string
-			FileName() string
-		}
+		var part *multipart.Part
 		if part, err = parts.NextPart(); err != nil {
 			break
 		}
 		if part.FileName() != "" {
-			u, err := c.keepUpload(part.FileName(), values, part)
-			return values, u, err
+			return values, part, nil
 		}
 		text, readErr := io.ReadAll(io.LimitReader(part, int64(maxForm-size+1)))
 		if size += len(text); readErr != nil || size > maxForm || len(values) > 100 {
@@ -115,13 +131,12 @@ func (c *call) takeUpload() (url.Values, job.Upload, error) {
 		values.Add(part.FormName(), string(text))
 	}
 	switch {
+	case errors.Is(err, io.EOF):
+		return values, nil, nil
 	case errors.Is(err, errLargeText):
-		return values, job.Upload{}, &stele.Error{Op: "read form", Kind: stele.Invalid, Err: errLargeText}
-	case !errors.Is(err, io.EOF):
-		return values, job.Upload{}, stele.Errorf("read form", stele.ID{}, stele.Invalid, "desk.form-unreadable", "the form can't be read; go back and send it again")
+		return values, nil, &stele.Error{Op: "read form", Kind: stele.Invalid, Err: errLargeText}
 	}
-	u, err := c.keepUpload("", values, strings.NewReader(values.Get("text")))
-	return values, u, err
+	return values, nil, errUnreadable()
 }
 
 // extend gives the browser more time to send a file than a form has.
@@ -273,7 +288,7 @@ func (c *call) showJudgement(v *deskpage.Preview, j *job.Judgement) {
 	if j.Refused > 0 {
 		v.RejectsURL = v.Mine + "/rejects"
 	}
-	v.Typed, v.Changed, v.Confirm = deskpage.Field{ID: "number", Name: "number"}, j.Changed, j.Changed > great
+	v.Typed, v.New, v.Changed, v.Confirm = deskpage.Field{ID: "number", Name: "number"}, j.New, j.Changed, j.Changed > great
 }
 
 // great is the number of records above which a change of them must be confirmed: the number is
@@ -285,6 +300,11 @@ func isTyped(text string, number int) bool {
 	text = strings.NewReplacer(" ", "", "\u00a0", "", ".", "", ",", "").Replace(text)
 	n, err := strconv.Atoi(text)
 	return err == nil && n == number
+}
+
+// wasShown reports whether the form has a number as it is now: the user has seen it.
+func (c *call) wasShown(field string, now int) bool {
+	return c.r.PostForm.Get(field) == strconv.Itoa(now)
 }
 
 // startImport starts the job that writes all rows, or the good ones.
@@ -300,6 +320,8 @@ func (c *call) startImport(u *job.Upload) error {
 	switch {
 	case c.r.PostForm.Get("do") == "all" && j.Refused > 0:
 		return c.preview(http.StatusConflict, u, deskpage.Problem{Text: c.language.Text("many.now-refused", "count", j.Refused)})
+	case !c.wasShown("new", j.New) || !c.wasShown("changed", j.Changed):
+		return c.preview(http.StatusConflict, u, deskpage.Problem{Text: c.language.Text("many.now-different", "new", j.New, "changed", j.Changed)})
 	case j.Good() == 0:
 		return c.preview(http.StatusConflict, u, deskpage.Problem{Text: c.language.Text("many.nothing-to-do")})
 	case j.Changed > great && !isTyped(c.r.PostForm.Get("number"), j.Changed):
@@ -390,8 +412,15 @@ func (c *call) setPreview() error {
 		}
 		c.redirect(Root + "many?done=discarded")
 		return nil
+	case "all", "good":
+		return c.startImport(&u)
 	}
-	return c.startImport(&u)
+	return errUnreadable()
+}
+
+// errUnreadable says that a form is not one of a page.
+func errUnreadable() error {
+	return stele.Errorf("read form", stele.ID{}, stele.Invalid, "desk.form-unreadable", "the form can't be read; go back and send it again")
 }
 
 // settings reads the form about columns.
@@ -440,7 +469,7 @@ func (c *call) previewRejects() error {
 	var b bytes.Buffer
 	c.rejectsHead(&b, &s)
 	for i := range rows {
-		c.reject(&b, rows[i].Line, c.sentences(rows[i].Err), rows[i].Text)
+		c.reject(&b, &s, rows[i].Line, c.sentences(rows[i].Err), rows[i].Text)
 	}
 	return c.sendFile(&u, s.JSON, "-rejects", b.Bytes())
 }
@@ -452,13 +481,13 @@ func (c *call) rejectsHead(b *bytes.Buffer, s *bulk.Survey) {
 	}
 	b.WriteString("\ufeff") // by which a spreadsheet knows UTF-8
 	if s.Title != nil {
-		b.Write(s.Title)
+		b.Write(harmlessRow(s.Title, s.Delimiter))
 		b.WriteString("\r\n")
 	}
 }
 
 // reject writes a row that can't be used, after a remark that says why.
-func (c *call) reject(b *bytes.Buffer, line int, problems []string, text []byte) {
+func (c *call) reject(b *bytes.Buffer, s *bulk.Survey, line int, problems []string, text []byte) {
 	words := strings.Join(problems, "; ")
 	words = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -466,9 +495,42 @@ func (c *call) reject(b *bytes.Buffer, line int, problems []string, text []byte)
 		}
 		return r
 	}, words)
+	if !s.JSON { // a spreadsheet divides the remark too
+		words, text = harmlessPieces(words, ",;\t"), harmlessRow(text, s.Delimiter)
+	}
 	b.WriteString("# " + c.language.Text("many.reject-line", "line", line) + " " + words + "\r\n")
 	b.Write(text)
 	b.WriteString("\r\n")
+}
+
+// harmlessRow returns a row of a sheet in which a spreadsheet takes no cell for a formula. An import
+// reads the same cells from it.
+func harmlessRow(row []byte, delimiter byte) []byte {
+	cells, err := bulk.SplitRow(row, delimiter, nil)
+	if err != nil { // a spreadsheet may divide it where an import can't
+		return []byte(harmlessPieces(string(row), string(delimiter)+"\r\n"))
+	}
+	return bulk.AppendRow(nil, cleaned(cells), delimiter)
+}
+
+// harmlessPieces is [bulk.Neutralise] for all pieces of a text, in quotation marks or not.
+func harmlessPieces(text, delimiters string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		end := strings.IndexAny(text, delimiters) + 1
+		if end == 0 {
+			end = len(text)
+		}
+		piece := text[:end]
+		text = text[end:]
+		cell := strings.TrimLeft(piece, `"`)
+		b.WriteString(piece[:len(piece)-len(cell)])
+		if cell != "" && strings.IndexByte(delimiters, cell[0]) < 0 {
+			cell = bulk.Neutralise(bulk.Restore(cell))
+		}
+		b.WriteString(cell)
+	}
+	return b.String()
 }
 
 // sendFile sends a file that belongs to an upload.

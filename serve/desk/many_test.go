@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk/job"
 )
 
@@ -46,6 +47,14 @@ func (b *browser) send(name, text string, fields url.Values) page {
 	r.Header.Set("Content-Type", w.FormDataContentType())
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	return b.do(r)
+}
+
+// write starts the job of a preview, with the form as the page has it.
+func (b *browser) write(path, do string) page {
+	b.t.Helper()
+	form := b.get(path).fields(strings.TrimPrefix(path, "/.desk/"))
+	form.Set("do", do)
+	return b.post(path, form)
 }
 
 func (p page) location() string {
@@ -84,13 +93,13 @@ func TestMany(t *testing.T) {
 	if got := rejects.Header.Get("Content-Disposition"); !strings.Contains(got, "scans-rejects.csv") {
 		t.Errorf("got %q", got)
 	}
-	b.post(path, url.Values{"do": {"all"}}).has(409, "2 rows can&#39;t be used")
+	b.write(path, "all").has(409, "2 rows can&#39;t be used")
 
 	// Nobody else sees the file.
 	s.as("olga").get(path).has(404)
 	s.as("admin").get(path).has(404)
 
-	started := b.post(path, url.Values{"do": {"good"}}).leads("/.desk/jobs/")
+	started := b.write(path, "good").leads("/.desk/jobs/")
 	b.post(path, url.Values{"do": {"good"}}).has(404) // another tab
 	done := b.awaitJob(started.location()).has(200, "4 of 4", "done", "Result as a file", "Undo it")
 	_ = done
@@ -177,7 +186,7 @@ func TestManyRights(t *testing.T) {
 		if good := strings.Contains(shown.text, "Write all 3 rows"); good != may {
 			t.Errorf("%s: the preview says %v\n%s", user, good, shown.main())
 		}
-		answer := b.post(p.location(), url.Values{"do": {"good"}})
+		answer := b.write(p.location(), "good")
 		if started := answer.StatusCode == http.StatusSeeOther; started != may {
 			t.Errorf("%s started a job: %v", user, started)
 		}
@@ -212,7 +221,7 @@ func TestManyHostile(t *testing.T) {
 	const evil = `"><script>alert(1)</script><img src=x onerror=alert(1)>'`
 	quoted := `"` + strings.ReplaceAll(evil, `"`, `""`) + `"`
 	p := b.send(evil+".csv", "url,title,"+quoted+"\nhttps://example.org/1,"+quoted+","+quoted+"\n"+quoted+","+quoted+",=1+1\n", intoX5).leads("/.desk/many/")
-	started := b.post(p.location(), url.Values{"do": {"good"}})
+	started := b.write(p.location(), "good")
 	pages := []page{b.get("/.desk/many"), b.get("/.desk/replace?from=" + url.QueryEscape(evil) + "&to=" + url.QueryEscape(evil))}
 	if started.StatusCode == http.StatusSeeOther {
 		pages = append(pages, b.awaitJob(started.location()))
@@ -254,7 +263,7 @@ func TestReplace(t *testing.T) {
 		fmt.Fprintf(&sheet, "ark:12345/x5r%03d,https://old.example.org/maps/%d\n", i, i)
 	}
 	p := b.send("a.csv", sheet.String(), intoX5).leads("/.desk/many/")
-	b.awaitJob(b.post(p.location(), url.Values{"do": {"all"}}).leads("/.desk/jobs/").location())
+	b.awaitJob(b.write(p.location(), "all").leads("/.desk/jobs/").location())
 	b.get("/.desk/replace").has(200, "When a site moves")
 	b.get("/.desk/replace?from=&to=x").has(422, `href="#from"`)
 	b.get("/.desk/replace?from=old.example.org&to=https://new.example.org/").has(422, "two hosts")
@@ -277,4 +286,92 @@ func TestReplace(t *testing.T) {
 	b.awaitJob(undone.location()).has(200, "119</b> <span>undone", "1</b> <span>left as it is")
 	b.get("/.desk/record?id=ark:12345/x5r001").has(200, "https://old.example.org/maps/1")
 	b.get("/.desk/record?id=ark:12345/x5r007").has(200, "https://example.org/mine")
+}
+
+// TestManyTwice: a form that was sent before, or whose page is out of date, changes nothing that the
+// user has not seen.
+func TestManyTwice(t *testing.T) {
+	s := newSite(t)
+	s.runJobs()
+	b := s.as("ed")
+	p := b.send("a.csv", "id,url\nark:12345/x5a,https://example.org/1\nark:12345/x5b,https://example.org/2\n", intoX5).leads("/.desk/many/")
+	form := b.get(p.location()).has(200, "Write all 2 rows").fields(strings.TrimPrefix(p.location(), "/.desk/"))
+	for _, do := range []string{"", "nonsense"} {
+		form.Set("do", do)
+		b.post(p.location(), form).has(400, "can&#39;t be read")
+	}
+	b.make(url.Values{"own": {"ark:12345/x5b"}, "target.0.url": {"https://example.org/old"}})
+	s.now = s.now.Add(2 * time.Minute) // until then the judgement is remembered
+	form.Set("do", "all")
+	b.post(p.location(), form).has(409, "now 1 are new and 1 change")
+	b.lang = "pt-BR"
+	b.post(p.location(), form).has(409, "agora 1 são novos e 1 mudam")
+	b.lang = ""
+	b.awaitJob(b.write(p.location(), "all").leads("/.desk/jobs/").location())
+
+	// The new beginning begins with the old one: a second replacement would make it longer.
+	query := url.Values{"from": {"https://example.org/"}, "to": {"https://example.org/new/"}, "namespace": {"ark:12345/x5"}}
+	form = b.get("/.desk/replace?"+query.Encode()).has(200, "2 names lead there").fields("replace")
+	first := b.post("/.desk/replace", form).leads("/.desk/jobs/")
+	if again := b.post("/.desk/replace", form).leads("/.desk/jobs/"); again.location() != first.location() {
+		t.Errorf("%s and %s", first.location(), again.location())
+	}
+	b.awaitJob(first.location()).has(200, "2</b> <span>names changed")
+	if again := b.post("/.desk/replace", form).leads("/.desk/jobs/"); again.location() != first.location() {
+		t.Errorf("%s and %s", first.location(), again.location())
+	}
+	b.get("/.desk/record?id=ark:12345/x5a").has(200, "https://example.org/new/1")
+	if other := b.get("/.desk/replace?" + query.Encode()).fields("replace"); other.Get("once") == form.Get("once") {
+		t.Error("two forms start one job")
+	}
+	// The ID of another user's job is of no use.
+	s.as("olga").post("/.desk/replace", form).has(409, "started already")
+}
+
+// TestPasteAfterEnd: rows that were pasted are not lost when the session has ended.
+func TestPasteAfterEnd(t *testing.T) {
+	s := newSite(t)
+	b := s.as("ed")
+	s.now = s.now.Add(13 * time.Hour)
+	form := url.Values{"namespace": {"ark:12345/x5"}, "text": {"https://example.org/1\nhttps://example.org/2"}}
+	b.send("", "", form).has(401, "Your session has ended", "https://example.org/1", "https://example.org/2", `name="namespace"`, `action="/.desk/many"`)
+	b.send("large.csv", strings.Repeat("x", 3*maxForm), form).has(401, "https://example.org/1")
+	b.send("", "", url.Values{"text": {strings.Repeat("x", maxForm+1)}}).has(400, "send it as a file")
+}
+
+// TestFilesAreHarmless: no file has a cell that a spreadsheet runs, and an import reads what was there.
+func TestFilesAreHarmless(t *testing.T) {
+	s := newSite(t)
+	s.runJobs()
+	b := s.as("ed")
+	const sheet = "url,title,=cmd()\nhtps://example.org/1,=1+1,\"-2,3\"\n\"x\"y,=4+4,+5\n\"=6\",\"@7\"\"8\",'=9\n,\",=10\",\n"
+	p := b.send("a.csv", sheet+"https://example.org/1,'=good,\n", intoX5).leads("/.desk/many/")
+	files := []page{b.get(p.location() + "/rejects").has(200)}
+	job := b.write(p.location(), "good").leads("/.desk/jobs/").location()
+	b.awaitJob(job)
+	files = append(files, b.get(job+"/rejects").has(200))
+	for _, f := range files {
+		f.has(200, "'=cmd()", "htps://example.org/1,'=1+1,\"'-2,3\"\r\n", "\"x\"y,'=4+4,'+5\r\n", "'=6,\"'@7\"\"8\",'=9\r\n")
+		for line := range strings.Lines(f.text) {
+			for _, cell := range strings.Split(line, ",") {
+				if cell = strings.TrimLeft(cell, `"`); cell != "" && strings.ContainsRune("=+-@", rune(cell[0])) && !strings.Contains(line, `,"`) {
+					t.Errorf("%q begins as a formula in %q", cell, line)
+				}
+			}
+		}
+	}
+	b.make(url.Values{"own": {"ark:12345/x5q"}, "target.0.url": {"https://example.org/q"}, "what": {"'=quoted"}})
+	b.get("/.desk/names.csv?q=quoted").has(200, "''=quoted")
+	row := auditRow(&stele.AuditEntry{Object: "=1", Details: "'=2"})
+	if got := row[8] + " " + row[13]; got != "'=1 ''=2" {
+		t.Errorf("the file of the audit trail has %s", got)
+	}
+}
+
+// TestOpenJobIsCheap: the page of an open job, which is read every two seconds, does not read its rows.
+func TestOpenJobIsCheap(t *testing.T) {
+	c := &call{h: &Handler{}} // without jobs to read
+	if err := c.refusedRows(nil, &job.Job{State: job.Working, Counts: job.Counts{Refused: 1}}); err != nil {
+		t.Error(err)
+	}
 }

@@ -378,7 +378,7 @@ func (c *call) checkZone() error {
 		return stele.Errorf("check zone", stele.ID{}, stele.Conflict, "zone.none-of-namespace", "{namespace} is published in no zone; 'stele zone add' does that", ns.Key())
 	}
 	if err := c.h.tries.Take(limit.Client(c.h.o.ClientAddr(c.r)), 1, c.h.o.Now()); err != nil { // other servers are asked
-		return err
+		return &stele.Error{Op: "check zone", Kind: stele.Exhausted, Err: err}
 	}
 	one := checked{at: c.h.o.Now()}
 	one.found, one.err = c.h.o.Zones.Delegation(c.ctx, zone, ns.Publication.Servers)

@@ -183,6 +183,16 @@ func TestPublish(t *testing.T) {
 	b.post("/.desk/zone", zoneValues("4", "secondaries", "192.0.2.53 - 192.0.2.53")).has(303)
 	b.get(zonePage).has(200, "get it without signatures")
 	b.follow(b.post("/.desk/zone/check", url.Values{"namespace": {"ark:12345/x5"}})).has(200, "192.0.2.53:53: it is behind")
+
+	// Other servers are not asked without bound.
+	for n := range 2 * tryBurst {
+		if p := b.post("/.desk/zone/check", url.Values{"namespace": {"ark:12345/x5"}}); p.StatusCode != http.StatusSeeOther {
+			p.has(429, "too many requests in a short time")
+			break
+		} else if n == 2*tryBurst-1 {
+			t.Error("there is no limit")
+		}
+	}
 }
 
 func TestRollKeys(t *testing.T) {
