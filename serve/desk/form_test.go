@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -158,4 +159,28 @@ func TestSentTwice(t *testing.T) {
 	if second := ed.post("/.desk/new", again).leads("/.desk/record?id=").Header.Get("Location"); second == first {
 		t.Error("the second form led to the first name")
 	}
+}
+
+// TestWeight: a page of the desk takes at most 60 KB on the first visit, with scripts and styles, and
+// without compression.
+func TestWeight(t *testing.T) {
+	s := newSite(t)
+	for i := range pageRows {
+		must(s.r.Register(s.admin, &stele.Record{ID: must(s.names.Parse(fmt.Sprintf("ark:12345/x5%d", i)))(t), State: stele.Active, Targets: target(i),
+			Metadata: stele.Metadata{"what": fmt.Sprintf("Map %d", i), "who": "Costa, R.", "when": "2015"}}))(t)
+	}
+	b := s.as("admin")
+	for _, path := range []string{"/.desk/", "/.desk/names", "/.desk/new", "/.desk/record?id=ark:12345/x51", "/.desk/many", "/.desk/namespaces", "/.desk/people", "/.desk/audit", "/.desk/account"} {
+		size := len(b.get(path).has(200).text)
+		for _, file := range []string{"../../web/assets/stele.css", "../../web/assets/icon.svg", "../../web/deskpage/assets/desk.css", "../../web/deskpage/assets/desk.js"} {
+			size += int(must(os.Stat(file))(t).Size())
+		}
+		if size > 60<<10 {
+			t.Errorf("%s takes %d bytes", path, size)
+		}
+	}
+}
+
+func target(n int) []stele.Target {
+	return []stele.Target{{Service: stele.N2L, URL: fmt.Sprintf("https://example.org/maps/%d", n), Order: stele.DefaultOrder, Preference: stele.DefaultPreference}}
 }
