@@ -238,7 +238,8 @@ func (c *apiCrash) patchOne(s *apiServer, run string, n int) error {
 	c.mu.Unlock()
 	if id == "" {
 		time.Sleep(time.Millisecond)
-		return nil
+		_, _, err := c.ask(s, "GET", "namespaces", "", "") // it may have been killed already
+		return err
 	}
 	url := fmt.Sprintf("https://example.org/patch/%s/%d", run, n)
 	status, text, err := c.ask(s, "PATCH", "records/"+id, "", `{"targets":[{"url":"`+url+`"}]}`)
