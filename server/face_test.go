@@ -46,9 +46,11 @@ func TestFace(t *testing.T) {
 		"colour too dark":  func(v *config.Values) { v.SiteColourDark = "#222222" },
 		"no logo":          func(v *config.Values) { v.SiteLogo = filepath.Join(dir, "none.png") },
 		"logo with script": func(v *config.Values) { v.SiteLogo = write("bad.svg", `<svg><script>alert(1)</script></svg>`) },
-		"logo too large":   func(v *config.Values) { v.SiteLogo = write("large.svg", "<svg>"+strings.Repeat(" ", web.MaxLogo)+"</svg>") },
-		"no texts":         func(v *config.Values) { v.SiteTexts = t.TempDir() },
-		"language":         func(v *config.Values) { v.Languages = []string{"tlh"} },
+		"logo too large": func(v *config.Values) {
+			v.SiteLogo = write("large.svg", "<svg>"+strings.Repeat(" ", web.MaxLogo)+"</svg>")
+		},
+		"no texts": func(v *config.Values) { v.SiteTexts = t.TempDir() },
+		"language": func(v *config.Values) { v.Languages = []string{"tlh"} },
 	} {
 		wrong := values
 		change(&wrong)
