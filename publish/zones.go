@@ -87,8 +87,7 @@ type Zones struct {
 	changed atomic.Uint64
 	signed  atomic.Bool // some zone is
 	serials zoneSerials
-	stale   atomic.Bool // they may have grown
-	asking  atomic.Bool // a caller asks for them
+	news    *serialNews // of them
 
 	mu          sync.Mutex
 	loading     *loading        // nil: the namespaces are not being read
@@ -129,7 +128,8 @@ func NewZones(o ZonesOptions) *Zones {
 	if z.ttl == 0 {
 		z.ttl = DefaultTTL
 	}
-	z.stale.Store(true)
+	z.news = newSerialNews()
+	z.news.add()
 	z.life, z.end = context.WithCancel(context.Background())
 	return z
 }
@@ -197,7 +197,7 @@ func (z *Zones) InvalidateNamespaces() {
 	z.kept.Store(nil)
 	z.ring.Store(nil)
 	z.mu.Unlock()
-	z.stale.Store(true)
+	z.news.add()
 	z.changed.Add(1)
 	z.tell(nil)
 }
