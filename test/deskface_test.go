@@ -1,6 +1,8 @@
 package test
 
 import (
+	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -13,6 +15,7 @@ func TestFace(t *testing.T) {
 	for _, tongue := range []struct{ tag, motto string }{{"en", "Names that outlive their addresses."}, {"pt-BR", "Nomes que sobrevivem aos seus endereços."}} {
 		for _, page := range []struct{ name, path string }{
 			{"public-home", "/"},
+			{"public-protocol", "/.urn"},
 			{"public-record", "/.info/urn:paradisec:AB1:001:A"},
 			{"public-withdrawn", "/doi:10.5072/rivers-draft"},
 			{"public-mistyped", "/ark:12345/x5mx4dd26"},
@@ -37,6 +40,55 @@ func TestFace(t *testing.T) {
 		}
 	}
 	for _, problem := range c.complaints() {
+		if !strings.Contains(problem, "the server responded with a status of 4") {
+			t.Error(problem)
+		}
+	}
+}
+
+// TestProtocolHandler registers the site in Chromium as the handler of links, as far as a test can:
+// the function of the browser that asks its user is replaced by one that writes down how it is called.
+func TestProtocolHandler(t *testing.T) {
+	served := visitDemo(t)
+	c := newCurator(t, "http://"+served.http, true)
+	c.do("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": `window.asked = []; navigator.registerProtocolHandler = (...args) => asked.push(args.join(" "))`}, nil)
+	c.open(c.site + "/")
+	c.click(`a[href="/.urn"]`)
+	for i, protocol := range []string{"urn", "web+urn"} {
+		c.text(`document.querySelector("button[data-protocol='` + protocol + `']").click()`)
+		if got, want := c.text(fmt.Sprintf("asked[%d]", i)), protocol+" "+c.site+"/.urn?uri=%s"; got != want {
+			t.Errorf("the browser is asked for %q, want %q", got, want)
+		}
+	}
+	c.sees("The browser was asked.")
+	c.judge("public-protocol-asked")
+
+	// What a browser does then with a link.
+	for _, link := range []string{"urn:paradisec:AB1:005:A", "web+urn:paradisec:AB1:005:A"} {
+		c.open(c.site + "/.urn?uri=" + url.QueryEscape(link))
+		if got := c.text("location.host"); got != served.site {
+			t.Errorf("%s leads to %s, want %s", link, c.text("location.href"), served.site)
+		}
+	}
+	c.open(c.site + "/.urn?uri=" + url.QueryEscape("javascript:alert(1)"))
+	c.sees("This address opens links that begin with urn: or web+urn:")
+
+	// The real function takes the arguments: it would throw otherwise.
+	real := newCurator(t, "http://"+served.http, true)
+	real.open(real.site + "/.urn")
+	for _, protocol := range []string{"urn", "web+urn"} {
+		real.text(`document.querySelector("button[data-protocol='` + protocol + `']").click()`)
+		real.sees("The browser was asked.")
+	}
+
+	// Without scripts the page says what else can be done.
+	mute := newCurator(t, "http://"+served.http, false)
+	mute.open(mute.site + "/.urn")
+	mute.sees("This browser can't be asked", mute.site+"/.urn?uri=%s")
+	if mute.text(`document.querySelector("#offer").checkVisibility()`) != "false" {
+		t.Error("there are buttons that do nothing")
+	}
+	for _, problem := range append(c.complaints(), real.complaints()...) {
 		if !strings.Contains(problem, "the server responded with a status of 4") {
 			t.Error(problem)
 		}

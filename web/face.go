@@ -69,6 +69,7 @@ func (p *Pages) siteFunctions(l *language.Language) template.FuncMap {
 		"site":    p.SiteName,
 		"styles":  p.StylePaths,
 		"icon":    p.IconPath,
+		"script":  func() string { return p.script },
 		"hasLogo": func() bool { return p.logo != "" },
 		"logo": func() string {
 			if p.logo != "" {

@@ -104,6 +104,7 @@ func views(t reporter, say func(string) string) map[string]any {
 			Examples: []Example{{named("urn:paradisec:AB1:001:A", "/.info/urn:paradisec:AB1:001:A"), say("a tape of the PARADISEC archive")}},
 			Schemes:  []Row{{say("ark"), say("Archival Resource Key"), say("ark:12345/x1")}}},
 		"home-bare": &Home{},
+		"protocol":  &Protocol{Frame: frame, Template: say("https://resolver.example/.urn?uri=%s"), Example: say("urn:paradisec:AB1:001:A")},
 		"api": &API{Frame: frame, Document: say("/api/v1/openapi.json"),
 			Groups: []APIGroup{{say("Records"), []APIOperation{{
 				Name: say("getRecord"), Method: say("GET"), Path: say("/api/v1/records/{id}"), Summary: say("Show a record"), About: say("As far as you may see it."), Role: say("For everybody."),
@@ -147,6 +148,8 @@ func write(t reporter, p *Pages, view any) string {
 		err = p.API(&b, v)
 	case *About:
 		err = p.About(&b, v)
+	case *Protocol:
+		err = p.Protocol(&b, v)
 	default:
 		t.Fatalf("no page for %T", view)
 	}

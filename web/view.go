@@ -187,6 +187,13 @@ type About struct {
 	Schemes []string // their names
 }
 
+// Protocol is the view of the page that registers the site as the handler of links to names.
+type Protocol struct {
+	Frame
+	Template string // URL of the handler, with %s in place of the link
+	Example  string // a name to try; may be empty
+}
+
 // Explanation is the view of how an answer was found.
 type Explanation struct {
 	Frame

@@ -3,7 +3,7 @@
 //
 // Pages are HTML that works without scripts and without anything from elsewhere:
 // style sheets, an icon and the site's logo, so that [Policy] can forbid all the
-// rest. They are also well-formed XML, by which the tests read them. All words come from package
+// rest. One page has a script ([ScriptPolicy]). They are also well-formed XML, by which the tests read them. All words come from package
 // language, in the language of the reader.
 //
 // The package decides nothing and looks nothing up: a server fills in plain
@@ -36,6 +36,10 @@ const AssetPath = "/.web/"
 // Policy is the Content-Security-Policy under which all pages work.
 const Policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
+// ScriptPolicy is the Content-Security-Policy of the page that registers the site in a browser as
+// the handler of links: only a script can do that.
+const ScriptPolicy = Policy + "; script-src 'self'"
+
 //go:embed pages/*.html assets/*
 var files embed.FS
 
@@ -48,6 +52,7 @@ type Pages struct {
 	assets    map[string]asset
 	styles    []string // paths
 	icon      string
+	script    string // of the page about links
 	logo      string // "" if the site has none
 }
 
@@ -57,7 +62,7 @@ type asset struct {
 }
 
 // The pages, by the names of their templates.
-var pageNames = [...]string{"info", "gone", "missing", "problem", "choices", "home", "explain", "api", "about"}
+var pageNames = [...]string{"info", "gone", "missing", "problem", "choices", "home", "explain", "api", "about", "protocol"}
 
 // New reads the embedded templates, for the languages of a catalog, and gives them the face of a
 // site. It fails if the face is wrong.
@@ -69,6 +74,9 @@ func New(catalog *language.Catalog, face Face) (*Pages, error) {
 	}
 	p.styles = []string{style}
 	if p.icon, err = p.AddAsset(files, "assets/icon.svg", "image/svg+xml"); err != nil {
+		return nil, err
+	}
+	if p.script, err = p.AddAsset(files, "assets/protocol.js", "text/javascript; charset=utf-8"); err != nil {
 		return nil, err
 	}
 	if err := p.dress(); err != nil {
@@ -182,6 +190,10 @@ func (p *Pages) Explain(w io.Writer, v *Explanation) error { return p.write(w, "
 
 // About writes the page about the registry, or one of the operator's texts.
 func (p *Pages) About(w io.Writer, v *About) error { return p.write(w, "about", v) }
+
+// Protocol writes the page that registers the site as the handler of links. It works under
+// [ScriptPolicy].
+func (p *Pages) Protocol(w io.Writer, v *Protocol) error { return p.write(w, "protocol", v) }
 
 // framed is a view of a page.
 type framed interface{ frame() *Frame }

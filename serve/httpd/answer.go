@@ -31,6 +31,7 @@ var (
 	noSniff        = []string{"nosniff"}
 	noReferrer     = []string{"strict-origin-when-cross-origin"}
 	onlyOwn        = []string{web.Policy}
+	ownScript      = []string{web.ScriptPolicy}
 )
 
 // write writes an answer that has a body. One with status 200 has an entity tag, and is 304
@@ -64,7 +65,10 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, medi
 	head.Set("Content-Length", strconv.Itoa(len(body)))
 	head["X-Content-Type-Options"] = noSniff
 	if mediaType == htmlType {
-		head["Content-Security-Policy"], head["Referrer-Policy"] = onlyOwn, noReferrer
+		head["Referrer-Policy"] = noReferrer
+		if head["Content-Security-Policy"] == nil {
+			head["Content-Security-Policy"] = onlyOwn
+		}
 	}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stele-id/stele/web"
 	"github.com/stele-id/stele/web/language"
 )
 
@@ -13,7 +14,7 @@ import (
 // shared cache never mixes them up. Redirects and answers for programs do not depend on it.
 func TestLanguages(t *testing.T) {
 	s := newPast(t)
-	for _, path := range []string{"/", "/.about", "/.info/ark:12345/x1", "/.info/ark:12345/x1?version=1", "/ark:12345/none", "/ark:/12/x", "/ark:12345/x1?explain", "/.nothing"} {
+	for _, path := range []string{"/", "/.about", "/.urn", "/.info/ark:12345/x1", "/.info/ark:12345/x1?version=1", "/ark:12345/none", "/ark:/12/x", "/ark:12345/x1?explain", "/.nothing"} {
 		for _, tt := range []struct{ accept, cookie, want string }{
 			{"", "", "en"}, {"pt-BR,pt;q=0.9,en;q=0.8", "", "pt-BR"}, {"pt", "", "pt-BR"}, {"de", "", "en"},
 			{"en", "pt-BR", "pt-BR"}, {"pt-BR", "en", "en"}, {"pt-BR", "xx", "pt-BR"},
@@ -80,16 +81,33 @@ func TestVersionPage(t *testing.T) {
 	}
 }
 
-// TestProtocol: a browser that has this server as the handler of urn: links follows them here.
+// TestProtocol: a browser that has this server as the handler of urn: links follows them here, to
+// names only. Without a link there is the page that registers the handler, with a script.
 func TestProtocol(t *testing.T) {
 	s := newPast(t)
 	for uri, want := range map[string]string{
-		"urn:isbn:9780140449136": "/urn:isbn:9780140449136", "web+urn:isbn:9780140449136": "/urn:isbn:9780140449136",
-		"web+ark:/12345/x1": "/ark:12345/x1", "": "/",
+		"urn:isbn:9780140449136": "/urn:isbn:9780140449136", "web+urn:isbn:9780140449136": "/urn:isbn:9780140449136", "WEB+URN:ISBN:978-0-14-044913-6": "/urn:isbn:9780140449136",
+		"web+ark:/12345/x1": "/ark:12345/x1", " urn:x1:a ": "/urn:x1:a",
 	} {
 		s.leads("/.urn?uri="+url.QueryEscape(uri), "https://id.example.org"+want, http.StatusSeeOther)
 	}
-	if a := s.get("/.urn?uri=nonsense", "Accept", firefox); a.StatusCode != http.StatusBadRequest && a.StatusCode != http.StatusNotFound {
-		t.Errorf("%d", a.StatusCode)
+	for uri, want := range map[string]string{
+		"nonsense": "another link", "javascript:alert(1)": "another link", "web+javascript:alert(1)": "another link", "https://evil.example/urn:isbn:9780140449136": "another link",
+		"web+https://evil.example/": "another link", "//evil.example": "another link", "web+web+urn:isbn:9780140449136": "another link", "data:text/html,urn:x1:a": "another link",
+		"urn:x1:" + strings.Repeat("a", 5000): "more than 4096 bytes", "urn:x1:a\r\nSet-Cookie: x=1": "be read as a name", "urn:x1:a\x00b": "be read as a name", "urn:": "be read as a name", "web+urn:": "be read as a name",
+	} {
+		a := s.get("/.urn?uri="+url.QueryEscape(uri), "Accept", firefox)
+		if a.StatusCode != http.StatusBadRequest || a.get("Location") != "" || a.get("Set-Cookie") != "" || a.get("Content-Security-Policy") != web.Policy || !strings.Contains(a.body, want) || len(a.body) > 20_000 {
+			t.Errorf("%.40q: %d %v\n%s", uri, a.StatusCode, a.Header, a.body)
+		}
+	}
+	for _, query := range []string{"", "?uri=", "?uri=%20", "?other=1"} {
+		a := s.get("/.urn"+query, "Accept", firefox)
+		if a.StatusCode != http.StatusOK || a.get("Content-Security-Policy") != web.ScriptPolicy || !strings.Contains(a.body, `data-protocol="web+urn"`) || !strings.Contains(a.body, "https://id.example.org/.urn?uri=%s") {
+			t.Errorf("%q: %d %v\n%s", query, a.StatusCode, a.Header, a.body)
+		}
+	}
+	if a := s.get("/", "Accept", firefox); !strings.Contains(a.body, `href="/.urn"`) || strings.Contains(a.body, "<script") || a.get("Content-Security-Policy") != web.Policy {
+		t.Errorf("the first page: %v\n%s", a.Header, a.body)
 	}
 }

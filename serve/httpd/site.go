@@ -74,21 +74,56 @@ func isReturn(path string) bool {
 
 // protocol answers browsers that follow links such as urn:isbn:9780140449136 or
 // web+urn:isbn:9780140449136 and have this server as the handler of their protocol:
-// /.urn?uri=urn:isbn:9780140449136 leads to what the name leads to.
+// /.urn?uri=urn:isbn:9780140449136 leads to what the name leads to. It leads to names only, never
+// to a URL. Without a link it is the page that registers the handler.
 func (h *Handler) protocol(w http.ResponseWriter, r *http.Request, t requestTarget) {
-	text, _ := field(t.query, "uri")
-	text = strings.TrimPrefix(strings.TrimSpace(text), "web+")
-	if text == "" || len(text) > stele.MaxText {
-		send(w, r, h.base(r)+"/", http.StatusSeeOther)
+	link, _ := field(t.query, "uri")
+	if link = strings.TrimSpace(link); link == "" {
+		h.protocolPage(w, r)
 		return
 	}
-	id, err := h.o.Schemes.Parse(text)
+	id, err := h.linked(link)
 	if err != nil {
-		h.failAbout(w, r, text, err)
+		h.failAbout(w, r, brief(link), err)
 		return
 	}
 	w.Header()["Cache-Control"] = notKept
 	send(w, r, h.base(r)+"/"+h.path(r, id), http.StatusSeeOther)
+}
+
+// linked returns the name to which a link leads: urn:..., or web+urn:..., or the same with another
+// scheme that is read here.
+func (h *Handler) linked(link string) (stele.ID, error) {
+	if len(link) > stele.MaxText {
+		return stele.ID{}, refused(http.StatusBadRequest, "protocol.too-long", "The link has more than {most} bytes, so that it is not a name.", stele.MaxText)
+	}
+	prefix, _, _ := strings.Cut(strings.ToLower(link), ":")
+	name, onWeb := strings.CutPrefix(prefix, "web+")
+	if !slices.ContainsFunc(h.schemes, func(s stele.Scheme) bool { return s.Name() == name }) {
+		return stele.ID{}, refused(http.StatusBadRequest, "protocol.scheme-unknown", "This address opens links that begin with urn: or web+urn:, and this is another link.")
+	}
+	if onWeb {
+		link = link[len("web+"):]
+	}
+	return h.o.Schemes.Parse(link)
+}
+
+// protocolPage answers with the page that registers the site as the handler of links.
+func (h *Handler) protocolPage(w http.ResponseWriter, r *http.Request) {
+	v := web.Protocol{Frame: h.frame(r, "home"), Template: h.base(r) + "/.urn?uri=%s"}
+	for _, e := range h.o.Examples {
+		if _, err := h.linked(e.ID); err == nil {
+			v.Example = e.ID
+			break
+		}
+	}
+	var b bytes.Buffer
+	if err := h.o.Pages.Protocol(&b, &v); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	w.Header()["Cache-Control"], w.Header()["Content-Security-Policy"] = oneMinute, ownScript
+	h.writePage(w, r, v.Language, b.Bytes())
 }
 
 // infoVersion answers with a record as it was: /.info/<id>?version=2.
