@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/auth/password"
 )
 
 // Every commit of the registrar goes through [Registrar.commit] or [intake.add], and both
@@ -153,6 +154,9 @@ func cellEntry(ctx context.Context, op string, c *stele.CellChange) *stele.Audit
 		}
 		if mark == auth.PasskeyCells && op == opSignIn {
 			return copiedEntry(ctx, op, cell)
+		}
+		if mark == password.Cells && op == opSignIn {
+			return nil // the entry of the session is enough
 		}
 		e := entry(ctx, op, strings.TrimSpace(mark)+":"+name)
 		switch {

@@ -222,7 +222,7 @@ func readRedactions(ctx context.Context, present stele.Store, since uint64) (map
 // anything else uses it: it is in a new generation, its minters repeat no name that may
 // have been given since the backup (see [Registrar.AfterRestore]), and what survives of
 // the registry that it replaces is applied. If there is none, all tokens are shut until
-// an administrator opens them, and passkeys are removed, unless AcceptTokens is set. All restores call it, once.
+// an administrator opens them, and passkeys and passwords are removed, unless AcceptTokens is set. All restores call it, once.
 // Only an administrator may.
 func (r *Registrar) Inherit(ctx context.Context, l Legacy) error {
 	if err := administrate(ctx, "restore", stele.ID{}); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/auth/password"
 )
 
 // ChallengeKey returns the key that seals the challenges of passkeys, for all servers of the
@@ -228,7 +229,7 @@ func (r *Registrar) changePasskey(ctx context.Context, op, id string, change fun
 	}
 }
 
-// restorePasskeys removes the passkeys that the backup has and the registry that it replaces has not: their
+// restorePasskeys removes the passkeys and passwords that the backup has and the registry that it replaces has not: their
 // users removed them since. If that registry is not known, all of them are removed unless the
 // operator accepts what the backup has; users sign in by a one-time link then.
 func (r *Registrar) restorePasskeys(ctx context.Context, l *Legacy) error {
@@ -241,12 +242,14 @@ func (r *Registrar) restorePasskeys(ctx context.Context, l *Legacy) error {
 		known[c.Name] = true
 	}
 	var gone []stele.CellChange
-	for c, err := range r.store.Cells(ctx, auth.PasskeyCells, "") {
-		if err != nil {
-			return tell(op, err)
-		}
-		if !known[c.Name] {
-			gone = append(gone, stele.CellChange{Name: c.Name, Before: c.Value})
+	for _, cells := range []string{auth.PasskeyCells, password.Cells} {
+		for c, err := range r.store.Cells(ctx, cells, "") {
+			if err != nil {
+				return tell(op, err)
+			}
+			if !known[c.Name] {
+				gone = append(gone, stele.CellChange{Name: c.Name, Before: c.Value})
+			}
 		}
 	}
 	w := cellWriter{r: r, op: op}

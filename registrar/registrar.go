@@ -12,11 +12,13 @@ import (
 	"crypto/rand"
 	"io"
 	"log/slog"
+	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/auth/password"
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registrar/minting"
 	"github.com/stele-id/stele/secret"
@@ -96,6 +98,7 @@ type Registrar struct {
 	changes       chan struct{}                 // holds one value while a caller changes namespaces
 
 	minters *minting.Minters
+	hasher  *password.Hasher
 	tally   tally // of what is counted instead of audited one by one
 }
 
@@ -133,6 +136,7 @@ func New(store stele.Store, schemes *stele.Schemes, o Options) *Registrar {
 		schemes: schemes,
 		o:       o,
 		changes: make(chan struct{}, 1),
+		hasher:  password.NewHasher(max(runtime.GOMAXPROCS(0)/2, 1), password.Usual(), o.Rand),
 	}
 	r.minters = minting.New(store, mintingRegistry{r}, schemes, minting.Options{
 		Now: o.Now, Log: o.Log, Rand: o.Rand, Wait: o.Wait, Ahead: o.Ahead,

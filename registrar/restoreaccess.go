@@ -8,12 +8,13 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/auth/password"
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // accessMarks begin the names of the cells of access control and credentials: users,
-// tokens and when they were used, what users prefer, passkeys, accounts at OpenID providers, the keys of zones and of their transfers.
-var accessMarks = []string{auth.UserCells, auth.TokenCells, auth.UsedCells, auth.PreferenceCells, auth.PasskeyCells, auth.IdentityCells, zonekey.CellPrefix, zonekey.TSIGCellPrefix, secretCell}
+// tokens and when they were used, what users prefer, passkeys, passwords, accounts at OpenID providers, the keys of zones and of their transfers.
+var accessMarks = []string{auth.UserCells, auth.TokenCells, auth.UsedCells, auth.PreferenceCells, auth.PasskeyCells, password.Cells, auth.IdentityCells, zonekey.CellPrefix, zonekey.TSIGCellPrefix, secretCell}
 
 // IsAccess reports whether a cell belongs to access control or is a credential.
 func IsAccess(cell stele.Cell) bool {

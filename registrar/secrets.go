@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth/password"
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/secret"
 )
@@ -16,12 +17,22 @@ import (
 const secretCell = "secret key"
 
 // secretMarks begin the names of the cells that hold secrets.
-var secretMarks = []string{zonekey.CellPrefix, zonekey.TSIGCellPrefix}
+var secretMarks = []string{zonekey.CellPrefix, zonekey.TSIGCellPrefix, password.Cells}
 
 // SecretCodec finds the secret in a cell: it calls seal with the secret and with the name
 // of the place that the secret belongs to, and returns the new value of the cell if seal
 // reports a change, or nil. The protocol that wrote the cell provides it.
 type SecretCodec func(c stele.Cell, seal func(place string, v *secret.Value) (changed bool, err error)) ([]byte, error)
+
+// withPasswords returns a codec that also knows the cells that the registrar writes itself.
+func withPasswords(codec SecretCodec) SecretCodec {
+	return func(c stele.Cell, seal func(place string, v *secret.Value) (changed bool, err error)) ([]byte, error) {
+		if after, isPassword, err := password.SealCell(c, seal); isPassword {
+			return after, err
+		}
+		return codec(c, seal)
+	}
+}
 
 // SealSecret encrypts a secret for the place with this name, with the key that the
 // registry uses. The first secret of a registry decides which key that is.
@@ -112,6 +123,7 @@ type SecretKey struct {
 // of their identifiers. Only an administrator may.
 func (r *Registrar) SecretKeys(ctx context.Context, codec SecretCodec) ([]SecretKey, error) {
 	const op = "show secret keys"
+	codec = withPasswords(codec)
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
 		return nil, err
 	}
@@ -180,6 +192,7 @@ type Encrypted struct {
 // administrator may.
 func (r *Registrar) EncryptSecrets(ctx context.Context, codec SecretCodec) (Encrypted, error) {
 	const op = "encrypt secrets"
+	codec = withPasswords(codec)
 	var done Encrypted
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
 		return done, err
@@ -212,6 +225,7 @@ func (r *Registrar) EncryptSecrets(ctx context.Context, codec SecretCodec) (Encr
 // that is not in use, or makes one if it may. Only an administrator may.
 func (r *Registrar) RotateSecrets(ctx context.Context, to string, lost bool, codec SecretCodec) (Encrypted, error) {
 	const op = "rotate secret key"
+	codec = withPasswords(codec)
 	done := Encrypted{Key: to, Lost: make(map[string]int)}
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
 		return done, err

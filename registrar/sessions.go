@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/auth/password"
 )
 
 // CreateLink makes a link that signs a user in once, and returns its credential, which is not
@@ -302,7 +303,7 @@ const (
 	opChallengeKey = "make challenge key"
 )
 
-// visitsOf returns the changes that end all sessions and one-time links of a user.
+// visitsOf returns the changes that end all sessions, one-time links and the password of a user.
 func (r *Registrar) visitsOf(ctx context.Context, op, user string) (list []stele.CellChange, err error) {
 	for _, cells := range []string{auth.SessionCells, auth.LinkCells} {
 		for c, err := range r.store.Cells(ctx, cells, "") {
@@ -315,6 +316,13 @@ func (r *Registrar) visitsOf(ctx context.Context, op, user string) (list []stele
 				list = append(list, stele.CellChange{Name: c.Name, Before: c.Value})
 			}
 		}
+	}
+	held, err := r.store.Cell(ctx, password.Cells+user)
+	if err != nil {
+		return nil, tell(op, err)
+	}
+	if held != nil {
+		list = append(list, stele.CellChange{Name: password.Cells + user, Before: held})
 	}
 	return list, nil
 }

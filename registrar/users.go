@@ -96,7 +96,7 @@ func (r *Registrar) changeUser(ctx context.Context, op string, before auth.User,
 }
 
 // userCommit returns the commit that changes a user. One that disables the user ends all their
-// sessions and one-time links too: they must not come back when the user is enabled again. If it revokes the right to
+// sessions, one-time links and the password too: they must not come back when the user is enabled again. If it revokes the right to
 // administrate, its condition is also that another administrator is unchanged: if two
 // administrators do so to each other at the same time, one commit fails.
 func (r *Registrar) userCommit(ctx context.Context, op string, held stele.Cell, before, next auth.User) (*stele.Commit, error) {

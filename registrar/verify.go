@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/auth/password"
 	"github.com/stele-id/stele/mint"
 	"github.com/stele-id/stele/registrar/minting"
 )
@@ -178,7 +179,7 @@ func (v *audit) namespaces(ctx context.Context) error {
 	return nil
 }
 
-// access checks that users, tokens, sessions, one-time links and passkeys can be read, that each
+// access checks that users, tokens, sessions, one-time links, passkeys and passwords can be read, that each
 // has a user, and that there is an administrator if there are users at all.
 func (v *audit) access(ctx context.Context) error {
 	users, administrators := make(map[string]bool), 0
@@ -214,6 +215,7 @@ func (v *audit) access(ctx context.Context) error {
 		auth.SessionCells: func(c stele.Cell) (string, error) { s, err := auth.ReadSession(c); return s.User, err },
 		auth.LinkCells:    func(c stele.Cell) (string, error) { l, err := auth.ReadLink(c); return l.User, err },
 		auth.PasskeyCells: func(c stele.Cell) (string, error) { p, err := auth.ReadPasskey(c); return p.User, err },
+		password.Cells:    func(c stele.Cell) (string, error) { p, err := password.Read(c); return p.User, err },
 	} {
 		if err := v.owned(ctx, cells, users, owner); err != nil {
 			return err
@@ -222,7 +224,7 @@ func (v *audit) access(ctx context.Context) error {
 	return nil
 }
 
-// owned checks that sessions, one-time links or passkeys can be read, and that each has a user.
+// owned checks that sessions, one-time links, passkeys or passwords can be read, and that each has a user.
 func (v *audit) owned(ctx context.Context, cells string, users map[string]bool, owner func(stele.Cell) (string, error)) error {
 	for cell, err := range v.store.Cells(ctx, cells, "") {
 		if err != nil {
@@ -231,7 +233,7 @@ func (v *audit) owned(ctx context.Context, cells string, users map[string]bool, 
 		user, err := owner(cell)
 		switch {
 		case err != nil:
-			v.problem("verify.credential-unreadable", "A session, a one-time link or a passkey can't be read: {cause}.", stele.Reason(err))
+			v.problem("verify.credential-unreadable", "A session, a one-time link, a passkey or a password can't be read: {cause}.", stele.Reason(err))
 		case !users[user]:
 			v.problem("verify.credential-of-missing-user", `The cell "{cell}" belongs to the user "{user}", who is not there.`, cell.Name, user)
 		}

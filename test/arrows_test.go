@@ -44,6 +44,7 @@ var rooms = []room{
 	{folder: "publish", may: ". internal/dnsrr ddds namespaces proof secret", tests: "auth registrar scheme/all store/mem"}, // it computes, but the DNS library knows sockets
 	{folder: "auth/issuer/issuertest"},                                                                                      // a provider for tests
 	{folder: "auth/issuer", may: ". outbound"},                                                                              // it asks OpenID providers who a person is
+	{folder: "auth/password", may: ". internal/limit secret"},                                                               // it hashes passwords and checks codes, and reads no store
 	{folder: "auth", may: ".", tests: "store/mem"},
 	{folder: "secret", may: "."},         // it encrypts what others store, and does not know what that is
 	{folder: "outbound", may: "."},       // the way out of the server, with the rule where to
@@ -78,7 +79,7 @@ var rooms = []room{
 
 	{folder: "resolver", may: ". internal/slab auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
 	{folder: "registrar/minting", may: ". mint namespaces", tests: "auth registrar store/mem scheme/all"}, // it reads the store, and commits through its caller
-	{folder: "registrar", may: ". document registrar/minting internal/destination auth ddds mint namespaces outbound proof publish/zonekey publish/zonemap secret", tests: "store/mem scheme/all"},
+	{folder: "registrar", may: ". document registrar/minting internal/destination auth auth/password ddds mint namespaces outbound proof publish/zonekey publish/zonemap secret", tests: "store/mem scheme/all"},
 
 	{folder: "search", may: ".", tests: "store/mem store/pebble store/postgres scheme/all"}, // it reads a store, and knows none
 
@@ -139,7 +140,8 @@ var guests = []guest{
 	{"github.com/vbauerster/mpb/v8", "internal/progress"},
 	{"github.com/klauspost/compress", "bulk serve/dnsd"},
 	{"golang.org/x/sys", "doctor internal/disk serve/dnsd server"}, // to swap two folders in one step; sockets
-	{"golang.org/x/text", "search web/language"},                   // to compare words whatever their diacritics
+	{"golang.org/x/text", "search web/language auth/password"},     // to compare words whatever their diacritics; to prepare passwords
+	{"golang.org/x/crypto", "auth/password"},                       // argon2id
 	{"github.com/maypok86/otter/v2", "resolver client"},
 	{"rsc.io/qr", "web"},
 	{"github.com/nicksnyder/go-i18n/v2", "web/language"}, // plural forms
@@ -348,7 +350,7 @@ func TestWrong(t *testing.T) {
 		{".", "mint", false, ". must not import mint"},
 		{".", "os", false, "opens nothing"},
 		{".", "os", true, ""},
-		{".", "golang.org/x/text/unicode/norm", false, "lives in search web/language only"},
+		{".", "golang.org/x/text/unicode/norm", false, "lives in search web/language auth/password only"},
 		{".", "pgregory.net/rapid", false, "for tests and bench only"},
 		{".", "pgregory.net/rapid", true, ""},
 		{"mint", ".", false, ""},
