@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -13,10 +12,8 @@ import (
 	"github.com/stele-id/stele/serve/desk"
 )
 
-const (
-	firstUser  = "admin"     // the user that is made where the registry has none
-	firstLabel = "first one" // of their token
-)
+// firstUser is the user that is made where the registry has none.
+const firstUser = "admin"
 
 // identifyRequest returns the principal of a request.
 func identifyRequest(r *registry.Registry, request *http.Request) (auth.Principal, error) {
@@ -30,33 +27,29 @@ func identifyRequest(r *registry.Registry, request *http.Request) (auth.Principa
 // openAccess makes sure that an administrator can use the registry over the network. The
 // server answers even if no administrator can be made.
 func (s *server) openAccess(running context.Context, r *registry.Registry) {
-	credential, link, err := firstAdministrator(auth.With(running, auth.Local()), r, s.now())
+	link, err := firstAdministrator(auth.With(running, auth.Local()), r)
 	if err != nil {
 		s.log.Error("no administrator could be made; stop the server and make one: stele user add "+firstUser+" --admin", "error", err.Error())
 	}
-	if credential != "" {
-		s.o.FirstAccess(firstUser, credential, cmp.Or(s.Base, s.https.url(), s.http.url())+desk.Root+"link/"+link)
+	if link != "" {
+		s.o.FirstAccess(firstUser, cmp.Or(s.Base, s.https.url(), s.http.url())+desk.Root+"link/"+link)
 	}
 }
 
-// firstAdministrator makes an administrator, a token and a one-time link, and returns the
-// credentials of both, if the registry has no user. If the program ends before they are shown, the
-// owner of the folder makes others.
-func firstAdministrator(ctx context.Context, r *registry.Registry, now time.Time) (credential, link string, err error) {
+// firstAdministrator makes an administrator and a one-time link, and returns the credential of
+// the link, if the registry has no user. If the program ends before it is shown, the owner of the
+// folder makes another.
+func firstAdministrator(ctx context.Context, r *registry.Registry) (link string, err error) {
 	for _, err := range r.Registrar.Users(ctx) {
-		return "", "", err // there is a user, or the store can't be read
+		return "", err // there is a user, or the store can't be read
 	}
 	_, err = r.Registrar.AddUser(ctx, auth.User{Name: firstUser, Admin: true})
 	switch {
 	case errors.Is(err, stele.Conflict): // another server was faster, and prints it
-		return "", "", nil
+		return "", nil
 	case err != nil:
-		return "", "", err
-	}
-	credential, _, err = r.Registrar.CreateToken(ctx, auth.TokenRequest{User: firstUser, Label: firstLabel, Expires: now.Add(auth.TokenLife)})
-	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	link, _, err = r.Registrar.CreateLink(ctx, firstUser, 0)
-	return credential, link, err
+	return link, err
 }

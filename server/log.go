@@ -60,7 +60,7 @@ func (l *requestLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // credential is what a token looks like, wherever a client may have put it.
-var credential = regexp.MustCompile(`(?i)stele(_|%5f)[a-z0-9]+(_|%5f)[-_a-z0-9]*`)
+var credential = regexp.MustCompile(`(?i)stele(-[a-z]+)?(_|%5f)[a-z0-9]+(_|%5f)[-_a-z0-9]*`)
 
 // loggedTarget returns the request target as a log line has it. The query is left out if the
 // client sends a token, or asks the API or the DNS: it may be confidential.
@@ -69,7 +69,7 @@ func loggedTarget(r *http.Request) string {
 	if path, _, asked := strings.Cut(target, "?"); asked && (r.Header["Authorization"] != nil || strings.Contains(path, "/api/") || strings.HasPrefix(path, "/dns-query")) {
 		target = path + "?..."
 	}
-	target = credential.ReplaceAllString(target, "stele_...")
+	target = credential.ReplaceAllString(target, "stele${1}_...")
 	if len(target) > maxLogged {
 		target = target[:maxLogged] + "..."
 	}

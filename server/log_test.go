@@ -41,6 +41,7 @@ func TestLoggedTarget(t *testing.T) {
 		"/api/v1/records?prefix=ark:1":                  "/api/v1/records?...",
 		"/api/v1/records/ark:12345/x1":                  "/api/v1/records/ark:12345/x1",
 		"/x?y=stele_ab12_c-D_e&z=1":                     "/x?y=stele_...&z=1",
+		"/.desk/link/stele-link_ab12_c-D_e":             "/.desk/link/stele-link_...",
 		"/stele_house":                                  "/stele_house",
 		"/" + strings.Repeat("x", 2*maxLogged):          "/" + strings.Repeat("x", maxLogged-1) + "...",
 		"/?" + strings.Repeat("stele_a_b", 2*maxLogged): "/?stele_...",

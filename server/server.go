@@ -66,10 +66,10 @@ type Options struct {
 	// from it. At has the address of the HTTP listener only.
 	Prepare func(ctx context.Context, r *registry.Registry, at Addresses) error
 
-	// FirstAccess is called with a token of the first administrator and the URL of a link that
-	// signs them in to the desk once, if this server made them. They must be shown to the operator, and not be
+	// FirstAccess is called with the URL of a link that signs the first administrator in to the
+	// desk once, if this server made that user. It must be shown to the operator, and not be
 	// logged.
-	FirstAccess func(user, credential, link string)
+	FirstAccess func(user, link string)
 
 	// Demo is the user whom a visitor of the desk on this machine may sign in as with one click;
 	// "": none.

@@ -10,13 +10,13 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/internal/desktest"
 )
 
 // TestAPICrash kills a server while clients write to it over HTTP, again and again.
@@ -67,10 +67,8 @@ type apiServer struct {
 	stderr *bytes.Buffer
 }
 
-var apiToken = regexp.MustCompile(`stele_[0-9a-z]+_[0-9A-Za-z_-]{43}`)
-
 // start starts the server and waits until it answers. What it shows on the first start
-// is the token of an administrator.
+// is a link, by which the test makes a token.
 func (c *apiCrash) start(t *testing.T) *apiServer {
 	t.Helper()
 	s := &apiServer{stderr: new(bytes.Buffer), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
@@ -93,8 +91,8 @@ func (c *apiCrash) start(t *testing.T) *apiServer {
 		for {
 			line, err := in.ReadString('\n')
 			s.stderr.WriteString(line)
-			if token := apiToken.FindString(line); token != "" {
-				shown <- token
+			if desktest.Link(line) != "" {
+				shown <- line
 			}
 			if err != nil {
 				close(shown)
@@ -110,7 +108,9 @@ func (c *apiCrash) start(t *testing.T) *apiServer {
 	}
 	s.at = at.HTTP + "/api/v1/"
 	if c.token == "" {
-		c.token = <-shown
+		if c.token, err = desktest.Token(t.Context(), s.client, at.HTTP, <-shown); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return s
 }

@@ -53,6 +53,7 @@ var rooms = []room{
 
 	{folder: "internal/backuptar", may: "."}, // a folder as a tar; it does not know what is in the files
 	{folder: "internal/certtest"},
+	{folder: "internal/desktest"},
 	{folder: "internal/destination", may: ".", pure: true},
 	{folder: "internal/disk", may: "."},
 	{folder: "internal/dnsrr"},
@@ -113,7 +114,7 @@ var rooms = []room{
 }
 
 // suites are tests that several packages share: tests alone import them.
-var suites = []string{"internal/recordtest", "publish/publishtest", "publish/publishtest", "scheme/schemetest", "store/storetest", "store/postgres/postgrestest", "internal/certtest", "auth/issuer/issuertest"}
+var suites = []string{"internal/recordtest", "publish/publishtest", "publish/publishtest", "scheme/schemetest", "store/storetest", "store/postgres/postgrestest", "internal/certtest", "internal/desktest", "auth/issuer/issuertest"}
 
 // guest is a third-party module and the packages that may import it. Every module
 // that we import has a line; docs/decisions says why it is there.

@@ -2,12 +2,13 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"encoding/pem"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,13 +17,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/stele-id/stele/internal/certtest"
+	"github.com/stele-id/stele/internal/desktest"
 	"github.com/stele-id/stele/store/postgres"
 )
 
 // Sessions with a server have the real one:
 //
-//	server PLACE FLAGS    starts 'stele serve', and puts its address, and the token of
-//	                      its first administrator, where the program looks for them
+//	server PLACE FLAGS    starts 'stele serve', and puts its address, and a token that
+//	                      its first administrator makes, where the program looks for them
 //	stop                  ends it
 //	site                  starts a publisher's site; see siteCommand
 //	port NAME             finds a free port
@@ -46,9 +48,6 @@ func setUpServers(t *testing.T, ca *certtest.Authority, env *testscript.Env) err
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Cert.Raw})
 	return os.WriteFile(filepath.Join(env.WorkDir, "ca.pem"), text, 0o600)
 }
-
-// printedToken is the token of the first administrator, as the server prints it.
-var printedToken = regexp.MustCompile(`(?m)^ +(stele_\S+)$`)
 
 // lastServer ends the server that a session has started last.
 type lastServer struct{ stop func() error }
@@ -96,8 +95,10 @@ func serverCommand(ts *testscript.TestScript, neg bool, args []string) {
 	for !strings.Contains(stderr.String(), "ready") { // it is written before the addresses, and arrives when it does
 		time.Sleep(10 * time.Millisecond)
 	}
-	if found := printedToken.FindStringSubmatch(stderr.String()); found != nil {
-		ts.Setenv("STELE_TOKEN", found[1])
+	if desktest.Link(stderr.String()) != "" {
+		token, err := desktest.Token(context.Background(), http.DefaultClient, where.HTTP, stderr.String())
+		ts.Check(err)
+		ts.Setenv("STELE_TOKEN", token)
 	}
 	ts.Value(lastServerKey).(*lastServer).stop = stop
 }

@@ -114,7 +114,7 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 	defer stop()
 	run := server.Options{
 		Config: c, Schemes: schemes, Version: version, Stderr: p.stderr, Hangups: hangups, AnyPort: anyPort,
-		FirstAccess: p.showCredential, Ready: p.announce,
+		FirstAccess: p.showLink, Ready: p.announce,
 	}
 	if !o.demo {
 		return p.runServer(running, hurry, run)
@@ -149,7 +149,7 @@ func (p *program) serveDemo(running, hurry context.Context, o server.Options, on
 		return stele.run(ctx, args)
 	}}
 	defer d.Close()
-	o.OwnAddress, o.Examples, o.Prepare, o.FirstAccess, o.Demo = true, demo.Examples(), d.Prepare, d.FirstAccess, demo.User
+	o.OwnAddress, o.Examples, o.Prepare, o.Demo = true, demo.Examples(), d.Prepare, demo.User
 	o.Ready = func(at server.Addresses) error {
 		if err := errors.Join(d.Ready(at), p.announce(at)); err != nil {
 			return err
@@ -193,25 +193,23 @@ func (p *program) announce(at server.Addresses) error {
 	return p.say("%s", lines)
 }
 
-// showCredential prints the token and the one-time link of the first administrator; neither is
-// in the log.
-func (p *program) showCredential(user, credential, link string) {
+// showLink prints the one-time link of the first administrator, which is not in the log.
+func (p *program) showLink(user, link string) {
 	fmt.Fprintf(p.stderr, `
   ------------------------------------------------------------------------
   This registry had no users. There is one now: %[1]s, an administrator.
-  The token of %[1]s, which is shown this once and kept nowhere:
+  To sign in, %[1]s opens this link in a browser, once and within a day:
 
-      %[2]s
+      %[3]s
 
-  Keep it as you keep a password. If it is lost, stop the server and make
-  another: stele token create %[1]s %[3]s
+  Programs need a token. %[1]s makes one there. While the server is
+  stopped, the owner of the registry makes one here, or another link:
 
-  To sign in with a browser, once and within a day, %[1]s opens this link:
-
-      %[4]s
+      stele token create %[1]s %[2]s
+      stele user link %[1]s %[2]s
   ------------------------------------------------------------------------
 
-`, user, credential, printable(p.place().Flag()), link)
+`, user, printable(p.place().Flag()), link)
 }
 
 // endings returns two contexts: the first signal to end, SIGTERM or Ctrl-C, ends

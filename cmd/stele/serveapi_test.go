@@ -6,18 +6,19 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele/internal/desktest"
 )
 
-// firstToken finds the token of the first administrator in what a server prints.
+// firstToken makes a token by the link of the first administrator, which a server prints.
 func firstToken(t *testing.T, p *process) string {
 	t.Helper()
-	p.waitFor(t, "which is shown this once")
-	token := regexp.MustCompile(`stele_[0-9a-z]{12}_[0-9A-Za-z_-]{43}`).FindString(p.stderr.String())
-	if token == "" {
-		t.Fatalf("no token in %s", p.stderr)
+	p.waitFor(t, "stele user link") // it may come later than what is printed elsewhere
+	token, err := desktest.Token(t.Context(), http.DefaultClient, p.http, p.stderr.String())
+	if err != nil {
+		t.Fatal(err)
 	}
 	return token
 }

@@ -26,21 +26,11 @@ type apiUser struct {
 
 var shownToken = regexp.MustCompile(`stele_[0-9a-z]+_[0-9A-Za-z_-]{43}`)
 
-// startAPIUser starts a server on a new registry, and takes the token that it shows.
+// startAPIUser starts a server on a new registry, and makes a token by the link that it shows.
 func startAPIUser(t *testing.T, data string, args ...string) (*process, *apiUser) {
 	t.Helper()
 	p := startServe(t, append([]string{"--data", data, "--http", "127.0.0.1:0", "--api-rate", "0"}, args...)...)
-	token := ""
-	for range 500 { // it is shown when the server is ready, on another stream
-		if token = shownToken.FindString(p.stderr.String()); token != "" {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if token == "" {
-		t.Fatalf("no token is shown: %s", p.stderr)
-	}
-	return p, &apiUser{t, p.http + "/api/v1/", token}
+	return p, &apiUser{t, p.http + "/api/v1/", firstToken(t, p)}
 }
 
 // try sends a request, and returns status and body.

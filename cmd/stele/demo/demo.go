@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/proof"
@@ -65,6 +66,9 @@ func (d *Demo) Prepare(ctx context.Context, r *registry.Registry, at server.Addr
 	if err != nil {
 		return err
 	}
+	if err := d.addUser(ctx, r); err != nil {
+		return err
+	}
 	return fill(ctx, r, d.at.site, localhost(port))
 }
 
@@ -83,12 +87,23 @@ func listenSite(ctx context.Context, at server.Addresses) (net.Listener, error) 
 // localhost returns a port of this machine, by the name that every machine has for itself.
 func localhost(port int) string { return net.JoinHostPort("localhost", strconv.Itoa(port)) }
 
-// FirstAccess takes the token of the administrator, which Print shows. Visitors of the desk sign in with a
-// click.
-func (d *Demo) FirstAccess(_, credential, _ string) { d.at.token = credential }
-
-// User is the user as whom visitors of the desk look around.
+// User is the administrator of the demo: visitors of the desk look around as this user, and
+// Print shows a token of the user.
 const User = "admin"
+
+// addUser makes the administrator and a token, unless the registry has users.
+func (d *Demo) addUser(ctx context.Context, r *registry.Registry) error {
+	ctx = auth.With(ctx, auth.Local())
+	for _, err := range r.Registrar.Users(ctx) {
+		return err
+	}
+	if _, err := r.Registrar.AddUser(ctx, auth.User{Name: User, Admin: true}); err != nil {
+		return err
+	}
+	credential, _, err := r.Registrar.CreateToken(ctx, auth.TokenRequest{User: User, Label: "demo", Expires: d.Now().Add(auth.TokenLife)})
+	d.at.token = credential
+	return err
+}
 
 // Ready takes the addresses at which the server answers.
 func (d *Demo) Ready(at server.Addresses) error {
