@@ -80,6 +80,7 @@ var (
 	boolKind       = kind{"yes or no", boolForm, readBool}
 	durationKind   = kind{"duration", textForm, readDuration}
 	timeoutKind    = kind{"duration", textForm, readTimeout}
+	leaseKind      = kind{"duration", textForm, readLease}
 	sizeKind       = kind{"size", textForm, readSize}
 	headKind       = kind{"size", textForm, readHead}
 	countKind      = kind{"number", numberForm, readCount}
@@ -279,6 +280,20 @@ func readTimeout(s *Setting, text string) (any, error) {
 	d, err := readDuration(s, text)
 	if err == nil && d.(time.Duration) == 0 {
 		return nil, stele.Messagef("config.time-limit-missing", "without a limit a slow client could keep a connection for ever; write how long it may take, such as 30s")
+	}
+	return d, err
+}
+
+// Limits on leases. A server renews one four times in its life, and its clock is not exact.
+const (
+	minLease = 100 * time.Millisecond
+	maxLease = time.Hour
+)
+
+func readLease(s *Setting, text string) (any, error) {
+	d, err := readDuration(s, text)
+	if life, ok := d.(time.Duration); err == nil && (!ok || life < minLease || life > maxLease) {
+		return nil, stele.Messagef("config.lease-out-of-range", "a lease lasts {least} at least and {most} at most; write a duration between them, such as 20s", minLease, maxLease)
 	}
 	return d, err
 }

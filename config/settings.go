@@ -157,6 +157,8 @@ var settings = []Setting{
 		What: "rate limit of the API: requests per second of one user, or of one address without a valid token; 100 records of a batch count as one request, unless an administrator sends them; 0: no limit"},
 	{Name: "api-burst", kind: positiveKind, Usual: "200", Example: "2000",
 		What: "number of API requests that may come at once after a pause"},
+	{Name: "job-lease", kind: leaseKind, Usual: "20s", Example: "1m",
+		What: "how long a job of the desk waits for the server that works on it and does not answer, before another server of the same database, or the same server after a restart, goes on with it; the clocks of the servers may differ by less than this"},
 	{Name: "cost-rate", kind: countKind, Usual: "100", Example: "1000",
 		What: "rate limit of the resolver: cost per second of the requests of one address; a redirect costs 0, a description of a record 1, an .info page or a memento 2, each version in a list of versions 0.02; 0: no limit"},
 	{Name: "cost-burst", kind: positiveKind, Usual: "1000", Example: "5000",
@@ -267,6 +269,7 @@ type Values struct {
 	DNSSignatures  int               `koanf:"dns-signatures"`
 	APIRate        int               `koanf:"api-rate"`
 	APIBurst       int               `koanf:"api-burst"`
+	JobLease       time.Duration     `koanf:"job-lease"`
 	CostRate       int               `koanf:"cost-rate"`
 	CostBurst      int               `koanf:"cost-burst"`
 	MaxInFlight    int64             `koanf:"max-in-flight"`

@@ -19,7 +19,7 @@ const (
 type RevertStep struct {
 	ID     stele.ID
 	Status string // RevertWithdrawn, RevertReverted or RevertLeft
-	To     uint64 // the version whose contents it has again; 0 unless it was reverted
+	To     uint64 // the version whose contents it has again; 0 unless it was reverted now
 	Why    string // why it was left
 	Err    error  // the same, for a page in another language
 }
@@ -28,6 +28,7 @@ type RevertStep struct {
 type RevertOptions struct {
 	DryRun bool   // say what would be done, and do nothing
 	Reason string // for the tombstones of names that the import made; one that names the import if empty
+	Retell bool   // look at all changes again, and tell also of records that an earlier run of this revert did
 }
 
 // RevertResult is what a revert did to all records.
@@ -130,8 +131,8 @@ func (r *Registrar) beginRevert(ctx context.Context, number uint64, o RevertOpti
 		if v.cell, err = r.store.Cell(ctx, importCell(v.own.Number)); err != nil {
 			return nil, tell(opRevert, err)
 		}
-	} else if !v.own.Ended.IsZero() {
-		v.own.At = of.After // it was complete: all is looked at again
+	} else if !v.own.Ended.IsZero() || o.Retell {
+		v.own.At = of.After // it was complete, or the caller missed steps: all is looked at again
 	}
 	v.result.Number = v.own.Number
 	return v, nil
@@ -236,8 +237,12 @@ func left(id stele.ID, err error) *RevertStep {
 // edited decides about a record whose current version is not the import's.
 func (v *reverting) edited(ctx context.Context, c stele.Change, now *stele.Record) (*RevertStep, *stele.Record, error) {
 	if v.own.Number != 0 && now.Import == v.own.Number {
+		if v.o.Retell && now.Version == c.Version+1 {
+			return retold(now), nil, nil
+		}
 		return nil, nil, nil // an earlier run of this revert did it
 	}
+	var next *stele.Record          // the version that follows the change
 	mine, after := false, uint64(0) // whether the change is the import's, and whose version follows it
 	for old, err := range v.store.History(ctx, c.ID) {
 		if err != nil {
@@ -247,12 +252,23 @@ func (v *reverting) edited(ctx context.Context, c stele.Change, now *stele.Recor
 			mine = old.Import == v.of.Number
 			break
 		}
-		after = old.Import
+		next, after = old, old.Import
+	}
+	if mine && v.o.Retell && v.own.Number != 0 && after == v.own.Number {
+		return retold(next), nil, nil
 	}
 	if !mine || after == v.of.Number {
 		return nil, nil, nil
 	}
 	return left(c.ID, stele.Messagef("import.record-changed-since", `it was changed since: it has version {version}, by "{user}"`, now.Version, now.By)), nil, nil
+}
+
+// retold returns the step with which an earlier run of the revert made a version.
+func retold(made *stele.Record) *RevertStep {
+	if made.State == stele.Withdrawn {
+		return &RevertStep{ID: made.ID, Status: RevertWithdrawn}
+	}
+	return &RevertStep{ID: made.ID, Status: RevertReverted}
 }
 
 // undo returns the version of a record that undoes what the import did.

@@ -69,7 +69,7 @@ func (s *server) learnHostsOften(ctx context.Context, r *registry.Registry) {
 
 // workOnJobs works on bulk changes until the context ends.
 func (s *server) workOnJobs(ctx context.Context, f *generation) {
-	runner := &job.Runner{Board: f.jobs, Directory: f.registry.Directory, Log: s.log}
+	runner := &job.Runner{Board: f.jobs, Directory: f.registry.Directory, Log: s.log, Lease: s.JobLease}
 	if f.registry.Follower != nil { // with several servers, the log of a job says which worked on it
 		if host, err := os.Hostname(); err == nil {
 			runner.Server = host

@@ -117,7 +117,7 @@ func TestJobGoesOn(t *testing.T) {
 			if err := second.runner.work(t.Context(), job.ID); err != nil {
 				t.Fatal(err)
 			}
-			now.Add(int64(leaseLife/time.Second) + 1)
+			now.Add(int64(DefaultLease/time.Second) + 1)
 			if err := second.runner.work(t.Context(), job.ID); err != nil {
 				t.Fatal(err)
 			}
@@ -227,7 +227,7 @@ func TestOneServerWorks(t *testing.T) {
 	if ok, err := other.claim(t.Context(), job.ID); ok || err != nil {
 		t.Fatal("two servers work on a job", err)
 	}
-	now.Add(int64(leaseLife / time.Second))
+	now.Add(int64(DefaultLease / time.Second))
 	if ok, err := other.claim(t.Context(), job.ID); !ok || err != nil {
 		t.Fatal(ok, err)
 	}

@@ -81,7 +81,7 @@ func TestRepeatedNamesGoOn(t *testing.T) {
 				first.store.left.Store(int64(step))
 				err := first.runner.work(t.Context(), job.ID)
 				ended = err == nil && first.store.left.Load() >= 0
-				first.now.Add(int64(leaseLife/time.Second) + 1)
+				first.now.Add(int64(DefaultLease/time.Second) + 1)
 				second := server(t, store, first.now)
 				if err := second.runner.work(t.Context(), job.ID); err != nil {
 					t.Fatal(err)
@@ -109,7 +109,7 @@ func TestOthersWin(t *testing.T) {
 		first.store.left.Store(step)
 		_ = first.runner.work(t.Context(), job.ID)
 		first.store.left.Store(never)
-		first.now.Add(int64(leaseLife/time.Second) + 1)
+		first.now.Add(int64(DefaultLease/time.Second) + 1)
 		if j, err := first.board.Get(first.user, job.ID); err != nil || !j.IsOpen() {
 			t.Fatal("the job ended before its row was written alone", err)
 		}

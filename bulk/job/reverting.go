@@ -72,7 +72,8 @@ func (r *renewing) renew(w *working) error {
 // Value returns a value of the context, such as the user.
 func (r *renewing) Value(key any) any { return (*r.now.Load()).Value(key) }
 
-// revert undoes what another job did. The registrar keeps how far it is.
+// revert undoes what another job did. The registrar keeps how far it is. A server that died may have
+// undone records that are not in the outcomes of the job, so the registrar tells of them again.
 func (w *working) revert(ctx context.Context) error {
 	user, err := w.renewing(ctx)
 	if err != nil {
@@ -81,6 +82,15 @@ func (w *working) revert(ctx context.Context) error {
 	of, err := w.Board.Get(user, w.job.Of)
 	if err != nil {
 		return err
+	}
+	told := make(map[string]bool)
+	if w.resumed {
+		if err := w.Board.Outcomes(ctx, &w.job, func(o Outcome) bool {
+			told[o.ID] = true
+			return true
+		}); err != nil {
+			return err
+		}
 	}
 	var steps []Outcome
 	flush := func() error {
@@ -111,7 +121,10 @@ func (w *working) revert(ctx context.Context) error {
 		}
 		return user.renew(w)
 	}
-	result, err := w.Board.o.Registrar.RevertImport(user, of.Import, registrar.RevertOptions{}, func(step registrar.RevertStep) error {
+	result, err := w.Board.o.Registrar.RevertImport(user, of.Import, registrar.RevertOptions{Retell: w.resumed}, func(step registrar.RevertStep) error {
+		if told[step.ID.String()] {
+			return nil
+		}
 		o := Outcome{ID: step.ID.String(), Kind: Changed}
 		if step.Status == registrar.RevertLeft {
 			o.Kind, o.Problems = Refused, []Problem{problemOf("", step.Err)}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -18,7 +19,8 @@ type Runner struct {
 	Board     *Board
 	Directory *auth.Directory
 	Log       *slog.Logger
-	Server    string // names this server in the log of a job; may be empty
+	Server    string        // names this server in the log of a job; may be empty
+	Lease     time.Duration // how long a server that has died keeps a job; 0: DefaultLease
 
 	mu   sync.Mutex
 	mine map[string]bool // jobs that this process works on
@@ -29,11 +31,11 @@ const (
 	// AtOnce is how many jobs a server works on at once.
 	AtOnce = 2
 
-	// leaseLife is how long a server that has died keeps a job, and how long one that lost its
+	// DefaultLease is how long a server that has died keeps a job, and how long one that lost its
 	// database may go on: a step that two servers do changes nothing the second time.
-	leaseLife = 20 * time.Second
+	DefaultLease = 20 * time.Second
 
-	lookEvery = 2 * time.Second // for jobs of other servers
+	lookEvery = 2 * time.Second // for jobs of other servers, at least; leases that are short need more
 	tidyEvery = time.Hour
 )
 
@@ -44,7 +46,7 @@ func (r *Runner) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	turns := make(chan struct{}, AtOnce)
-	look, tidy := time.NewTicker(lookEvery), time.NewTicker(tidyEvery)
+	look, tidy := time.NewTicker(min(lookEvery, r.lifetime()/4)), time.NewTicker(tidyEvery)
 	defer look.Stop()
 	defer tidy.Stop()
 	for {
@@ -63,6 +65,9 @@ func (r *Runner) Run(ctx context.Context) {
 		}
 	}
 }
+
+// lifetime returns how long a lease lasts.
+func (r *Runner) lifetime() time.Duration { return cmp.Or(r.Lease, DefaultLease) }
 
 // look begins to work on jobs that no server works on.
 func (r *Runner) look(ctx context.Context, turns chan struct{}, workers *sync.WaitGroup) error {
@@ -175,7 +180,7 @@ func (w *working) claim(ctx context.Context, id string) (bool, error) {
 	if err != nil || !ok || l.Server != "" && w.Board.now().Before(l.Until) {
 		return false, err
 	}
-	c, err := change(leaseCells+id, before, &lease{Server: w.name, Until: w.Board.now().Add(leaseLife)})
+	c, err := change(leaseCells+id, before, &lease{Server: w.name, Until: w.Board.now().Add(w.lifetime())})
 	if err != nil {
 		return false, err
 	}
@@ -205,7 +210,7 @@ func (w *working) claim(ctx context.Context, id string) (bool, error) {
 
 // renew renews the lease until the context ends.
 func (w *working) renew(ctx context.Context, lose context.CancelCauseFunc) {
-	tick := time.NewTicker(leaseLife / 4)
+	tick := time.NewTicker(w.lifetime() / 4)
 	defer tick.Stop()
 	for {
 		select {
@@ -214,7 +219,7 @@ func (w *working) renew(ctx context.Context, lose context.CancelCauseFunc) {
 			return
 		}
 		w.mu.Lock()
-		c, err := change(leaseCells+w.job.ID, w.lease, &lease{Server: w.name, Until: w.Board.now().Add(leaseLife)})
+		c, err := change(leaseCells+w.job.ID, w.lease, &lease{Server: w.name, Until: w.Board.now().Add(w.lifetime())})
 		if err == nil {
 			err = w.Board.o.Registrar.KeepWork(asServer(ctx), c)
 		}

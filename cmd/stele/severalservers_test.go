@@ -32,6 +32,7 @@ type cluster struct {
 	token    string
 	schemes  *stele.Schemes
 	servers  []*clusterServer
+	flags    []string // of each server, in addition to the usual ones
 }
 
 // clusterServer is one of them.
@@ -41,13 +42,13 @@ type clusterServer struct {
 	dns string
 }
 
-func newCluster(t *testing.T, n int) *cluster {
+func newCluster(t *testing.T, n int, flags ...string) *cluster {
 	t.Helper()
 	schemes, err := all.New(all.Config{Now: time.Now, PURLHosts: []string{"purl.org"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, database: postgrestest.Start(t, postgrestest.Options{}), schemes: schemes}
+	c := &cluster{t: t, database: postgrestest.Start(t, postgrestest.Options{}), schemes: schemes, flags: flags}
 	c.url = c.database.Database(t)
 	runStele(t, "store", "migrate", "--store", c.url)
 	runStele(t, "user", "add", "root", "--admin", "--store", c.url)
@@ -67,7 +68,7 @@ func (c *cluster) start() *clusterServer {
 	}
 	s := &clusterServer{dns: probe.Addr().String()}
 	_ = probe.Close()
-	s.process = startServe(c.t, "--store", c.url, "--http", "127.0.0.1:0", "--dns", s.dns, "--api-rate", "0", "--dns-rate", "0", "--notify-allow", "127.0.0.0/8", "--transfer-allow", "127.0.0.0/8")
+	s.process = startServe(c.t, append([]string{"--store", c.url, "--http", "127.0.0.1:0", "--dns", s.dns, "--api-rate", "0", "--dns-rate", "0", "--notify-allow", "127.0.0.0/8", "--transfer-allow", "127.0.0.0/8"}, c.flags...)...)
 	s.Registry, err = remote.New(s.http, c.token, remote.Options{Schemes: c.schemes, Patience: -1})
 	if err != nil {
 		c.t.Fatal(err)
