@@ -150,7 +150,7 @@ func (v *Values) Issuers() (list []issuer.Settings, err error) {
 				s.Groups = append(s.Groups, issuer.GroupRule{Value: value, Group: group})
 			}
 		}
-		if s.Secret, err = readSecretFile(name, v.IssuerSecret[name]); err != nil {
+		if s.Secret, err = readSecretFile(issuerSecretTexts(name), v.IssuerSecret[name]); err != nil {
 			return nil, err
 		}
 		list = append(list, s)
@@ -158,22 +158,39 @@ func (v *Values) Issuers() (list []issuer.Settings, err error) {
 	return list, nil
 }
 
-// readSecretFile reads the client secret of an issuer. Its errors never repeat what is in the file.
-func readSecretFile(name, file string) (string, error) {
+// secretTexts are what is said of a secret that can't be read. The file is not named twice.
+type secretTexts struct{ tooLong, unreadable, empty func(cause error) error }
+
+func issuerSecretTexts(name string) secretTexts {
+	return secretTexts{
+		func(error) error {
+			return stele.Messagef("config.issuer-secret-too-long", `the file of the client secret of the issuer "{name}" has more than {most} bytes; it must hold the secret alone`, name, maxSecret)
+		},
+		func(cause error) error {
+			return stele.Messagef("config.issuer-secret-unreadable", `the client secret of the issuer "{name}" can't be read: {cause}`, name, cause)
+		},
+		func(error) error {
+			return stele.Messagef("config.issuer-secret-empty", `the file of the client secret of the issuer "{name}" is empty; write the secret that the provider gave to it`, name)
+		},
+	}
+}
+
+// readSecretFile reads a secret that another server gave. Its errors never repeat what is in the file.
+func readSecretFile(texts secretTexts, file string) (string, error) {
 	info, err := os.Stat(file)
 	if err == nil && info.Size() > maxSecret {
-		return "", stele.Messagef("config.issuer-secret-too-long", `the file of the client secret of the issuer "{name}" has more than {most} bytes; it must hold the secret alone`, name, maxSecret)
+		return "", texts.tooLong(nil)
 	}
 	var text []byte
 	if err == nil {
 		text, err = os.ReadFile(file)
 	}
 	if err != nil {
-		return "", stele.Messagef("config.issuer-secret-unreadable", `the client secret of the issuer "{name}" can't be read: {cause}`, name, err)
+		return "", texts.unreadable(err)
 	}
 	secret := strings.TrimSpace(string(text))
 	if secret == "" {
-		return "", stele.Messagef("config.issuer-secret-empty", `the file of the client secret of the issuer "{name}" is empty; write the secret that the provider gave to it`, name)
+		return "", texts.empty(nil)
 	}
 	return secret, nil
 }

@@ -89,6 +89,20 @@ var settings = []Setting{
 		What: "who may enter through each issuer: none (people whose account is linked to a user), invited (also people with a one-time link, which links the account), or claim:NAME=VALUE (also people with this value in a claim, for whom a user is made); empty: invited"},
 	{Name: "issuer-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
 		What: "addresses and networks, in addition to public ones, at which issuers may be; empty: public addresses only"},
+	{Name: "mail-server", kind: offAddressKind, Example: "mail.example.org:587",
+		What: "mail server (SMTP) through which the server sends invitations, links and digests; needs mail-from and base; empty: no mail is sent"},
+	{Name: "mail-security", kind: choiceKind, Usual: "starttls", Example: "tls", Choices: []string{"starttls", "tls", "none"},
+		What: "encryption of the connection to the mail server: starttls (usual at port 587; mail is not sent if the server can't), tls (from the first byte, usual at port 465), or none, only for a mail server on this machine"},
+	{Name: "mail-user", kind: lineKind, Example: "stele",
+		What: "name with which the server signs in at the mail server; empty: it does not sign in"},
+	{Name: "mail-password-file", kind: fileKind, Example: "/etc/stele/mail.secret",
+		What: "file of the password at the mail server, which only the server should be able to read"},
+	{Name: "mail-from", kind: senderKind, Example: "Archive of Examples <ids@example.org>",
+		What: "sender of mail, with a name or without"},
+	{Name: "mail-reply-to", kind: senderKind, Example: "help@example.org",
+		What: "address for answers to mail; empty: that of the sender"},
+	{Name: "mail-root", kind: fileKind, Example: "/etc/stele/tls/mail-root.pem",
+		What: "file of the root certificates that authenticate the mail server, if it is private; empty: those of the system"},
 	{Name: "dns", kind: addressesKind, Example: "192.0.2.1:53,[2001:db8::1]:53",
 		What: "addresses of the DNS listeners (UDP and TCP) for the zones of published namespaces; empty: none"},
 	{Name: "dns-tls", kind: addressesKind, Example: "192.0.2.1:853",
@@ -235,6 +249,13 @@ type Values struct {
 	IssuerGroup    []string          `koanf:"issuer-group"`
 	IssuerEnter    map[string]string `koanf:"issuer-enter"`
 	IssuerAllow    []string          `koanf:"issuer-allow"`
+	MailServer     string            `koanf:"mail-server"`
+	MailSecurity   string            `koanf:"mail-security"`
+	MailUser       string            `koanf:"mail-user"`
+	MailPassword   string            `koanf:"mail-password-file"`
+	MailFrom       string            `koanf:"mail-from"`
+	MailReplyTo    string            `koanf:"mail-reply-to"`
+	MailRoot       string            `koanf:"mail-root"`
 	SiteName       string            `koanf:"site-name"`
 	SiteContact    string            `koanf:"site-contact"`
 	SiteLogo       string            `koanf:"site-logo"`

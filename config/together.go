@@ -21,6 +21,7 @@ func (c *Config) checkTogether() {
 	}
 	c.checkTLS()
 	c.checkIssuers()
+	c.checkMail()
 }
 
 // choosePlace decides between a folder and a database: the source that wins over the

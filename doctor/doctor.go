@@ -93,6 +93,7 @@ var examinations = []examination{
 	{"certificate", examineCertificate},
 	{"redirect", examineRedirect},
 	{"issuers", examineIssuers},
+	{"mail", examineMail},
 	{"zones", examineZones},
 	{"delegation", examineDelegations},
 	{"tokens", examineTokens},

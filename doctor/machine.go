@@ -33,6 +33,7 @@ func examineConfiguration(_ context.Context, x *subject) {
 	for _, file := range x.Config.IssuerSecret {
 		x.examineFile("", 0o007, file, "others may read the client secret")
 	}
+	x.examineFile("", 0o007, x.Config.MailPassword, "others may read the password at the mail server")
 	x.examineSecretKey()
 	before := x.problems
 	if x.Config.TLSCert != "" && x.Config.TLSKey != "" {

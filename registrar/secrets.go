@@ -55,6 +55,11 @@ func (r *Registrar) SealSecret(ctx context.Context, place string, v *secret.Valu
 	return tellSecret(op, err)
 }
 
+// OpenSecret decrypts a secret of the place with this name.
+func (r *Registrar) OpenSecret(place string, v *secret.Value) error {
+	return tellSecret("decrypt secret", v.Open(r.o.Secrets, place))
+}
+
 // tellSecret makes one of our errors of one about keys.
 func tellSecret(op string, err error) error {
 	var missing *secret.MissingError

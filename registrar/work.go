@@ -9,9 +9,9 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// WorkCells begins the names of cells that bulk changes work with: files that users sent, jobs,
-// and what jobs did so far. No record depends on them; package bulk/job removes them after a time,
-// and a restore removes them all.
+// WorkCells begins the names of cells that servers work with in the background: files that users
+// sent, bulk changes, mail that is to be sent, and what was done so far. No record depends on them;
+// packages bulk/job and mail remove them after a time, and a restore removes them all.
 const WorkCells = "work "
 
 const opWork = "keep work"
@@ -20,10 +20,10 @@ const opWork = "keep work"
 // name outside of WorkCells is another part's.
 func mayWork(ctx context.Context, name string) error {
 	if who := auth.From(ctx); !who.Admin || who.Token != "" {
-		return refuse(opWork, stele.ID{}, stele.Forbidden, "work.kept-by-server-only", "only a server keeps the work of bulk changes")
+		return refuse(opWork, stele.ID{}, stele.Forbidden, "work.kept-by-server-only", "only a server keeps what is done in the background")
 	}
 	if !strings.HasPrefix(name, WorkCells) {
-		return refuse(opWork, stele.ID{}, stele.Internal, "work.cell-of-another-part", `the cell "{cell}" does not belong to a bulk change`, name)
+		return refuse(opWork, stele.ID{}, stele.Internal, "work.cell-of-another-part", `the cell "{cell}" does not belong to work in the background`, name)
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (r *Registrar) KeepWork(ctx context.Context, changes ...stele.CellChange) e
 }
 
 // endWork removes all cells of the work: after a restore a job would do again what it did since the
-// backup. It reads some at a time, because they have the files of users.
+// backup, and mail would be sent again. It reads some at a time, because they have the files of users.
 func (r *Registrar) endWork(ctx context.Context) error {
 	const atOnce = 16
 	for {

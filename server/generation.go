@@ -20,6 +20,7 @@ import (
 
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/bulk/job"
+	"github.com/stele-id/stele/mail"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
 )
@@ -29,6 +30,7 @@ import (
 type generation struct {
 	registry *registry.Registry
 	jobs     *job.Board
+	mail     *mail.Queue   // nil: no mail is sent
 	handler  http.Handler  // answers the public
 	dns      *dnsd.Server  // nil without the setting dns
 	ending   chan struct{} // closed before the generation ends: streams end then
@@ -43,6 +45,7 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 	ctx, stop := context.WithCancel(auth.With(s.running, auth.Local()))
 	f := &generation{registry: r, dns: s.dns, ending: make(chan struct{}), stop: stop}
 	f.jobs = job.NewBoard(job.Options{Registrar: r.Registrar, Schemes: s.schemes, Now: s.now})
+	f.mail = s.openQueue(r)
 	s.openSearch(ctx, r)
 	var err error
 	if f.handler, err = s.answers(f); err != nil {
@@ -52,6 +55,7 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 	f.work.Go(func() { s.keepUsesOften(ctx, r) })
 	f.work.Go(func() { s.forgetRequests(ctx, r.Registrar) })
 	f.work.Go(func() { s.workOnJobs(ctx, f) })
+	f.work.Go(func() { s.sendMail(ctx, f) })
 	f.work.Go(func() { s.keepSigned(ctx, r) })
 	f.work.Go(func() { s.keepAudit(ctx, r) })
 	if err := s.exportAudit(ctx, f); err != nil {

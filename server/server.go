@@ -28,6 +28,7 @@ import (
 	"github.com/stele-id/stele/auth/issuer"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/internal/limit"
+	"github.com/stele-id/stele/mail"
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
@@ -114,6 +115,7 @@ type server struct {
 	held       *limit.Held                // answers that clients have not read
 	turns      *limit.Turns               // to make large answers
 	issuers    []*issuer.Issuer           // through which users sign in
+	transport  *mail.Transport            // of mail; nil: no mail is sent
 	generation atomic.Pointer[generation] // that answers now
 	auditFile  atomic.Pointer[audit.File] // to which the audit trail is appended; nil: none
 	life       sync.Mutex                 // held while a generation follows another, or the server ends
@@ -139,6 +141,9 @@ func (s *server) run(ctx, hurry context.Context) (err error) {
 		return err
 	}
 	if err := s.openIssuers(); err != nil {
+		return err
+	}
+	if err := s.openMail(); err != nil {
 		return err
 	}
 	if err := s.listen(ctx); err != nil {

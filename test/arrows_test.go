@@ -87,16 +87,18 @@ var rooms = []room{
 	{folder: "registry/access", may: ". internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search", tests: "scheme/all serve/api store/mem"},
 	{folder: "registry", may: ". internal/disk auth client outbound publish registrar resolver search secret store/*", tests: "store/mem scheme/all"},
 	{folder: "bulk/job", may: ". auth bulk registrar", tests: "store/mem scheme/all"},
+	{folder: "mail/mailtest"}, // a mail server for tests
+	{folder: "mail", may: ". auth outbound registrar secret web", tests: "store/mem scheme/all"},
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
 	// It judges values as the servers do that they are for.
-	{folder: "config", may: ". internal/spelling internal/terminal audit auth scheme/* serve/* store/postgres"},
+	{folder: "config", may: ". internal/spelling internal/terminal audit auth mail scheme/* serve/* store/postgres"},
 
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/desk", may: ". internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer publish client", tests: "secret store/mem scheme/all outbound"},
+	{folder: "serve/desk", may: ". internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer mail publish client", tests: "secret store/mem scheme/all outbound"},
 	{folder: "serve/*", may: ". internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". internal/wording auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal", may: "."},
@@ -105,16 +107,16 @@ var rooms = []room{
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},
 	{folder: "client", may: ". document client/internal ddds mint outbound proof publish/zonemap wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "server", may: ". client document internal/disk internal/limit internal/terminal audit auth bulk config outbound publish registrar registry resolver search serve/* web store/* auth/issuer", tests: "scheme/all secret"},
-	{folder: "doctor", may: ". document/apijson internal/disk auth client config registry secret server store/pebble auth/issuer outbound"},
-	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "server", may: ". client document internal/disk internal/limit internal/terminal audit auth bulk config mail outbound publish registrar registry resolver search serve/* web store/* auth/issuer", tests: "scheme/all secret"},
+	{folder: "doctor", may: ". document/apijson internal/disk auth client config mail registry secret server store/pebble auth/issuer outbound"},
+	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". document search internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
-	{folder: "test", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "test", may: ". document mail audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 }
 
 // suites are tests that several packages share: tests alone import them.
-var suites = []string{"internal/recordtest", "publish/publishtest", "publish/publishtest", "scheme/schemetest", "store/storetest", "store/postgres/postgrestest", "internal/certtest", "internal/desktest", "auth/issuer/issuertest"}
+var suites = []string{"internal/recordtest", "publish/publishtest", "publish/publishtest", "scheme/schemetest", "store/storetest", "store/postgres/postgrestest", "internal/certtest", "internal/desktest", "auth/issuer/issuertest", "mail/mailtest"}
 
 // guest is a third-party module and the packages that may import it. Every module
 // that we import has a line; docs/decisions says why it is there.
@@ -151,6 +153,7 @@ var guests = []guest{
 
 	{"github.com/coreos/go-oidc/v3", "auth/issuer"},
 	{"golang.org/x/oauth2", "auth/issuer"},
+	{"github.com/wneessen/go-mail", "mail"},
 
 	{"github.com/google/go-cmp", anyTest},
 	{"github.com/letsencrypt/pebble/v2", anyTest},   // a CA

@@ -167,6 +167,7 @@ func (p *program) verbGroups() []verbGroup {
 			onFolder(p.serveCommand()),
 			p.configCommand(),
 			p.doctorCommand(),
+			p.mailCommand(),
 		}},
 		{groupSafety, "Backup, verification and storage", []*cobra.Command{
 			p.backupCommand(),

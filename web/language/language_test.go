@@ -109,7 +109,7 @@ func TestProblemFiles(t *testing.T) {
 func TestKeysUsed(t *testing.T) {
 	var source strings.Builder
 	root := filepath.Join("..", "..")
-	for _, folder := range []string{"web", "serve", "server"} {
+	for _, folder := range []string{"web", "serve", "server", "mail"} {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go") || filepath.Ext(path) != ".go" && filepath.Ext(path) != ".html" {
 				return err
@@ -136,7 +136,7 @@ func TestKeysUsed(t *testing.T) {
 			t.Errorf("a page says %s, which no language has", key)
 		}
 	}
-	for _, m := range regexp.MustCompile(`language\.Text\("([^"]+[^."])"|c\.frame\("([a-z-]+\.[a-z-]+)"`).FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`lang(?:uage)?\.Text\("([^"]+[^."])"|c\.frame\("([a-z-]+\.[a-z-]+)"`).FindAllStringSubmatch(text, -1) {
 		if key := m[1] + m[2]; !english.Has(key) {
 			t.Errorf("the program says %s, which no language has", key)
 		}
