@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"iter"
 	"runtime"
@@ -65,20 +64,21 @@ func (p *Parser) parse(b *Block) {
 
 // longRow is the error of a row that is too long to be read.
 type longRow struct {
-	size int
-	most int
+	said *stele.Message
 	head []byte
 }
 
-func (e *longRow) Error() string {
-	return fmt.Sprintf("the line has %d bytes; %d are the most", e.size, e.most)
-}
+func (e *longRow) Error() string { return e.said.Error() }
+
+// Unwrap returns the message.
+func (e *longRow) Unwrap() error { return e.said }
 
 // longShown is how much of such a row a message shows.
 const longShown = 200
 
 func (p *Parser) tooLong(size int, text []byte) error {
-	return &stele.Error{Kind: stele.Invalid, Err: &longRow{size, p.most, text[:min(longShown, len(text))]}}
+	return &stele.Error{Kind: stele.Invalid, Err: &longRow{
+		stele.Messagef("row.line-too-long", "the line has {size} bytes; {most} are the most", size, p.most), text[:min(longShown, len(text))]}}
 }
 
 // parseJSON reads lines of JSON.

@@ -9,14 +9,6 @@ import (
 	"github.com/stele-id/stele/secret"
 )
 
-// algorithmSteps says what the steps of a change of algorithm are.
-var algorithmSteps = map[State]string{
-	Published: "the keys of the new algorithm, which sign already, are published",
-	Active:    "the keys of the new algorithm become active",
-	Leaving:   "the keys of the old algorithm, which go on signing, are published no more",
-	Removed:   "the keys of the old algorithm are removed",
-}
-
 // ChangeAlgorithm makes keys of another algorithm for all roles. Conflict if a roll is
 // under way, if the zone has no keys, or if its algorithm is that one.
 //

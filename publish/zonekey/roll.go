@@ -139,11 +139,11 @@ func (r *Ring) Next(role Role, t Times, now time.Time, atParent, force bool) (*S
 	case step == nil:
 		return nil, keyError(stele.Conflict, "dnssec-key.roll-not-under-way", "no roll of the {role} of {zone} is under way; begin one with 'stele zone roll {zone} {role}'", role, r.Zone)
 	case now.Before(step.From) && !force:
-		return nil, keyError(stele.Conflict, "dnssec-key.roll-too-early", "{step} from {time} on: until then others may not know of the last step; wait", step, step.From.Format(time.RFC3339))
+		return nil, keyError(stele.Conflict, "dnssec-key.roll-too-early", "{step} from {time} on: until then others may not know of the last step; wait", step.Message(), step.From.Format(time.RFC3339))
 	case step.Parent && !atParent && !force && step.To == Leaving:
-		return nil, keyError(stele.Conflict, "dnssec-key.roll-ds-not-removed", "{step} some time after the parent has no DS records of them; have those removed there ('stele zone ds {zone}' prints the ones that stay), and then give --ds-removed", step, r.Zone)
+		return nil, keyError(stele.Conflict, "dnssec-key.roll-ds-not-removed", "{step} some time after the parent has no DS records of them; have those removed there ('stele zone ds {zone}' prints the ones that stay), and then give --ds-removed", step.Message(), r.Zone)
 	case step.Parent && !atParent && !force:
-		return nil, keyError(stele.Conflict, "dnssec-key.roll-ds-not-published", "{step} when its DS record is at the parent; put it there ('stele zone ds {zone}' prints it), and then give --ds-published", step, r.Zone)
+		return nil, keyError(stele.Conflict, "dnssec-key.roll-ds-not-published", "{step} when its DS record is at the parent; put it there ('stele zone ds {zone}' prints it), and then give --ds-published", step.Message(), r.Zone)
 	}
 	if step.To == Leaving && !force && r.withdrawOld(now) {
 		return r.algorithmStep(t), nil

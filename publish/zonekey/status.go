@@ -6,9 +6,10 @@
 package zonekey
 
 import (
-	"fmt"
 	"slices"
 	"time"
+
+	"github.com/stele-id/stele"
 )
 
 // Status is the keys of a zone, and the steps that they wait for. It has no private parts.
@@ -65,14 +66,23 @@ type Step struct {
 }
 
 // String says what the step is.
-func (s *Step) String() string {
-	if s.Role == "" {
-		return algorithmSteps[s.To]
+func (s *Step) String() string { return s.Message().Error() }
+
+// Message says what the step is, for readers of any language.
+func (s *Step) Message() *stele.Message {
+	switch {
+	case s.Role != "" && s.To == Active:
+		return stele.Messagef("dnssec-key.step-active", "the new {role} {key} becomes active", s.Role, s.Key)
+	case s.Role != "":
+		return stele.Messagef("dnssec-key.step-removed", "the old {role} {key} is removed", s.Role, s.Key)
+	case s.To == Published:
+		return stele.Messagef("dnssec-key.step-algorithm-published", "the keys of the new algorithm, which sign already, are published")
+	case s.To == Active:
+		return stele.Messagef("dnssec-key.step-algorithm-active", "the keys of the new algorithm become active")
+	case s.To == Leaving:
+		return stele.Messagef("dnssec-key.step-algorithm-leaving", "the keys of the old algorithm, which go on signing, are published no more")
 	}
-	if s.To == Active {
-		return fmt.Sprintf("the new %s %s becomes active", s.Role, s.Key)
-	}
-	return fmt.Sprintf("the old %s %s is removed", s.Role, s.Key)
+	return stele.Messagef("dnssec-key.step-algorithm-removed", "the keys of the old algorithm are removed")
 }
 
 // DSRecord is a DS record as a master file has it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/web"
+	"github.com/stele-id/stele/web/webtest"
 )
 
 func TestPage(t *testing.T) {
@@ -18,7 +19,9 @@ func TestPage(t *testing.T) {
 	all := make(map[string]bool) // what has an ID, on any page
 	shown := make(map[string]bool)
 	paths := []string{Root, Root + "?group=" + web.Documents}
+	var titles []string
 	for _, g := range s.handler.view("https://id.example.org").Groups {
+		titles = append(titles, g.Title)
 		paths = append(paths, Root+"?group="+g.Slug())
 		for _, op := range g.Operations {
 			if op.URL != Root+"?group="+g.Slug()+"#op-"+op.Name {
@@ -31,6 +34,9 @@ func TestPage(t *testing.T) {
 			a := s.ask("", "GET", path, "", "Accept", "text/html", "Accept-Language", tongue).want(t, 200)
 			if a.get("Content-Security-Policy") != web.Policy || a.get("Content-Language") != tongue || !strings.Contains(strings.Join(a.Header.Values("Vary"), ","), "Cookie") || len(a.body) > 400_000 {
 				t.Errorf("%s: %d bytes, %v", path, len(a.body), a.Header)
+			}
+			for _, text := range webtest.English(a.body, titles...) { // the operations are described in English
+				t.Errorf("%s in Portuguese has %s", path, text)
 			}
 			for id := range checkPage(t, path, a.body) {
 				all[id] = true

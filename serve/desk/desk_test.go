@@ -27,6 +27,7 @@ import (
 	"github.com/stele-id/stele/web"
 	"github.com/stele-id/stele/web/deskpage"
 	"github.com/stele-id/stele/web/language"
+	"github.com/stele-id/stele/web/webtest"
 )
 
 // site is a desk with some users: admin, olga who owns the namespace ark:12345/x5, ed who edits
@@ -109,6 +110,7 @@ type browser struct {
 	*site
 	client *http.Client
 	lang   string
+	once   bool // pages are not asked for in Portuguese too
 }
 
 func (s *site) browser() *browser {
@@ -152,17 +154,43 @@ func (b *browser) do(r *http.Request) page {
 	return p
 }
 
+// get opens a page, in Portuguese too, to see that no English is left there.
 func (b *browser) get(path string) page {
 	b.t.Helper()
-	return b.do(must(http.NewRequest("GET", b.url+path, nil))(b.t))
+	open := func() page { return b.do(must(http.NewRequest("GET", b.url+path, nil))(b.t)) }
+	if !strings.Contains(path, "/back?") { // which is answered once
+		b.translated(open)
+	}
+	return open()
 }
 
+// translated opens a page in Portuguese.
+func (b *browser) translated(open func() page) {
+	b.t.Helper()
+	if b.lang == "" && !b.once {
+		b.lang = "pt-BR"
+		open()
+		b.lang = ""
+	}
+}
+
+// ours are English texts that are data of the tests, and not of pages.
+var ours = []string{"Maps of Pará", "Maps of Amapá", "A title of two lines", "An atlas of rivers", "It was wrong.", "It was registered by import 1, which was reverted."}
+
+// post sends a form. What is refused is sent in Portuguese too.
 func (b *browser) post(path string, form url.Values) page {
 	b.t.Helper()
-	r := must(http.NewRequest("POST", b.url+path, strings.NewReader(form.Encode())))(b.t)
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Sec-Fetch-Site", "same-origin")
-	return b.do(r)
+	send := func() page {
+		r := must(http.NewRequest("POST", b.url+path, strings.NewReader(form.Encode())))(b.t)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		return b.do(r)
+	}
+	p := send()
+	if p.StatusCode >= 400 && p.StatusCode < 500 {
+		b.translated(send)
+	}
+	return p
 }
 
 // wellFormed fails unless the page is XML, and has no text without a language.
@@ -181,6 +209,9 @@ func (p page) wellFormed() {
 		if strings.Contains(p.text, wrong) {
 			p.t.Errorf("%s has %q", p.Request.URL, wrong)
 		}
+	}
+	for _, text := range webtest.English(p.text, ours...) {
+		p.t.Errorf("%s %s in Portuguese has %s", p.Request.Method, p.Request.URL, text)
 	}
 	if csp := p.Header.Get("Content-Security-Policy"); csp != deskpage.Policy || p.Header.Get("Cache-Control") != "no-store" {
 		p.t.Errorf("%s: the policy is %q", p.Request.URL, csp)

@@ -102,6 +102,7 @@ func (b *browser) enter(credential string) page {
 func TestPasskey(t *testing.T) {
 	s := passkeySite(t)
 	d := s.device("olga")
+	d.once = true // attempts are limited
 	d.get("/.desk/account").has(200, "Telephone")
 	first := d.cookie()
 
@@ -116,6 +117,7 @@ func TestPasskey(t *testing.T) {
 	// What was sent once is refused the second time, in this browser and in another.
 	d.enter(sent).has(401, "is not known here")
 	other := s.browser().secure()
+	other.once = true
 	other.enter(sent).has(401)
 	other.get("/.desk/").leads("/.desk/sign-in")
 	// The same on another origin, for another purpose, too late, changed.

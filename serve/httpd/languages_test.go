@@ -8,13 +8,14 @@ import (
 
 	"github.com/stele-id/stele/web"
 	"github.com/stele-id/stele/web/language"
+	"github.com/stele-id/stele/web/webtest"
 )
 
 // TestLanguages: pages are in the language that a cookie, the browser or the site chooses, and a
 // shared cache never mixes them up. Redirects and answers for programs do not depend on it.
 func TestLanguages(t *testing.T) {
 	s := newPast(t)
-	for _, path := range []string{"/", "/.about", "/.urn", "/.info/ark:12345/x1", "/.info/ark:12345/x1?version=1", "/ark:12345/none", "/ark:/12/x", "/ark:12345/x1?explain", "/.nothing"} {
+	for _, path := range []string{"/", "/.about", "/.urn", "/.info/ark:12345/x1", "/.info/ark:12345/x1?version=1", "/ark:12345/none", "/ark:/12/x", "/ark:12345/x1?explain", "/ark:12345/redacted", "/.info/ark:12345/redacted", "/ark:12345/x1?+s=nonsense", "/.info/ark:12345/x1?version=99", "/.info/ark:12345/x1?format=none", "/.memento/1/ark:12345/x1", "/uri-res/N2X?urn:x1:a", "/.urn?uri=javascript:1", "/.nothing"} {
 		for _, tt := range []struct{ accept, cookie, want string }{
 			{"", "", "en"}, {"pt-BR,pt;q=0.9,en;q=0.8", "", "pt-BR"}, {"pt", "", "pt-BR"}, {"de", "", "en"},
 			{"en", "pt-BR", "pt-BR"}, {"pt-BR", "en", "en"}, {"pt-BR", "xx", "pt-BR"},
@@ -29,6 +30,9 @@ func TestLanguages(t *testing.T) {
 			a := s.get(path, head...)
 			if a.get("Content-Language") != tt.want || !strings.Contains(a.body, `<html lang="`+tt.want+`">`) {
 				t.Errorf("%s for %v is in %q", path, tt, a.get("Content-Language"))
+			}
+			for _, text := range webtest.English(a.body) {
+				t.Errorf("%s in Portuguese has %s", path, text)
 			}
 			for _, name := range []string{"Accept-Language", "Cookie"} {
 				if !strings.Contains(a.get("Vary"), name) {
