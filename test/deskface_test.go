@@ -94,3 +94,46 @@ func TestProtocolHandler(t *testing.T) {
 		}
 	}
 }
+
+// TestDeskReview judges the pages that need two users or a choice of one: a proposal as its owner sees it,
+// and the settings, in both languages.
+func TestDeskReview(t *testing.T) {
+	served := visitDemo(t)
+	owner, editor := newCurator(t, "http://"+served.http, true), newCurator(t, "http://"+served.http, true)
+	owner.open(owner.site + "/.desk/")
+	owner.click("form[action$=demo] button")
+	owner.open(owner.site + "/.desk/invite?namespace=ark:12345/x5")
+	owner.fill("#name", "rita")
+	owner.choose("#namespace", "ark:12345/x5")
+	owner.choose("#role", "editor")
+	owner.click("button[value=invite]")
+	editor.open(owner.text(`document.querySelector(".copy code").textContent`))
+	editor.click("main button.go")
+	editor.open(editor.site + "/.desk/names?namespace=ark:12345/x5")
+	editor.click("main td a")
+	editor.fill("#what", "An atlas of rivers and lakes")
+	editor.text(`document.querySelector("button[value=save]").value = "propose"`)
+	editor.click("button[value=propose]")
+	editor.sees("Proposed. An owner decides about it.")
+
+	for _, tongue := range []string{"en", "pt-BR"} {
+		if tongue != "en" {
+			owner.click(`footer button[lang="` + tongue + `"]`)
+		}
+		owner.open(owner.site + "/.desk/proposals")
+		owner.click("main ul a")
+		owner.sees("An atlas of rivers and lakes", "rita")
+		owner.judge("proposal-owner-" + tongue)
+		owner.open(owner.site + "/.desk/settings")
+		owner.judge("settings-" + tongue)
+	}
+	owner.open(owner.site + "/.desk/proposals")
+	owner.click("main ul a")
+	owner.click("form[action$=approve] button")
+	owner.sees("An atlas of rivers and lakes")
+	for _, problem := range append(owner.complaints(), editor.complaints()...) {
+		if !strings.Contains(problem, "the server responded with a status of 4") {
+			t.Error(problem)
+		}
+	}
+}

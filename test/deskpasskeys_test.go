@@ -68,6 +68,14 @@ func TestDeskPasskeys(t *testing.T) {
 	c.click("form[data-passkey] button")
 	c.sees("Welcome, admin")
 
+	// The browser offers the passkey by itself in the field, and the user takes it.
+	present(false)
+	c.open(c.site + "/.desk/account")
+	present(true)
+	c.click("main > form[action$=sign-out] button")
+	c.wait() // the page signs in without a click
+	c.sees("Welcome, admin")
+
 	// The last passkey is removed after a warning.
 	c.open(c.site + "/.desk/account")
 	c.click("form[action$=remove] button")

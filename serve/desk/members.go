@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -51,7 +52,7 @@ func (c *call) membersPage(status int, values url.Values, wrong stele.Problems) 
 	for name, f := range fields {
 		*f = deskpage.Field{ID: name, Name: name, Value: values.Get(name)}
 	}
-	v.Roles = c.roleOptions(stele.Role(values.Get("role")))
+	v.Roles = c.roleOptions(stele.Role(cmp.Or(values.Get("role"), string(stele.RoleReader))))
 	v.IsGroup = values.Get("kind") == "group"
 	if v.Asked.Value != "" && v.MayGrant {
 		found, err := c.effective(key, v.Asked.Value)
