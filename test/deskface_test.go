@@ -123,6 +123,9 @@ func TestDeskReview(t *testing.T) {
 		owner.open(owner.site + "/.desk/proposals")
 		owner.click("main ul a")
 		owner.sees("An atlas of rivers and lakes", "rita")
+		if owner.text(`document.querySelector(".changes del").textContent`) == "" {
+			t.Error("what was there before is not shown")
+		}
 		owner.judge("proposal-owner-" + tongue)
 		owner.open(owner.site + "/.desk/settings")
 		owner.judge("settings-" + tongue)

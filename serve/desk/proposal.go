@@ -187,17 +187,38 @@ func (c *call) proposalPage(status int, id, typed, wrong string) error {
 		}
 	}
 	v.Changes = c.changes(before, p.Record)
-	if p.Base == 0 {
-		v.Changes = append(v.Changes, c.contentOf(p.Record)...)
-	}
+	v.Fields = c.fieldChanges(before, p.Record)
 	return c.show(status, "proposal", v)
 }
 
-// contentOf returns all that a new record would say, so that an owner sees what they approve.
-func (c *call) contentOf(rec *stele.Record) (list []string) {
+// fieldChanges returns what a record would say in place of what it says, so that an owner sees what they
+// approve. Before is nil for a new record.
+func (c *call) fieldChanges(before, after *stele.Record) (list []deskpage.FieldChange) {
+	if before != nil {
+		list = c.contentOf(before)
+	}
+	for i := range list {
+		list[i].Old, list[i].New = list[i].New, ""
+	}
+	for _, f := range c.contentOf(after) {
+		if i := slices.IndexFunc(list, func(l deskpage.FieldChange) bool { return l.Field == f.Field }); i >= 0 {
+			list[i].New = f.New
+		} else {
+			list = append(list, f)
+		}
+	}
+	return slices.DeleteFunc(list, func(f deskpage.FieldChange) bool { return f.Old == f.New })
+}
+
+// contentOf returns all that a record says, a line for each value of a field.
+func (c *call) contentOf(rec *stele.Record) (list []deskpage.FieldChange) {
 	say := func(label, value string) {
-		if value != "" {
-			list = append(list, label+": "+value)
+		switch last := len(list) - 1; {
+		case value == "":
+		case last >= 0 && list[last].Field == label:
+			list[last].New += "\n" + value
+		default:
+			list = append(list, deskpage.FieldChange{Field: label, New: value})
 		}
 	}
 	for _, t := range rec.Targets {

@@ -243,10 +243,11 @@ type Proposals struct {
 type Proposal struct {
 	Frame
 	ProposalRow
-	Number      string   // its ID
-	Record      string   // URL; "" if the record is new
-	Changes     []string // what it changes
-	Later       []string // what others changed since; it can't be approved then
+	Number      string        // its ID
+	Record      string        // URL; "" if the record is new
+	Changes     []string      // what it changes
+	Fields      []FieldChange // the same, with what was there, a line for each value
+	Later       []string      // what others changed since; it can't be approved then
 	Overtaken   bool
 	Note        string
 	MayDecide   bool
