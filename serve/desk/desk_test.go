@@ -187,7 +187,7 @@ func (b *browser) post(path string, form url.Values) page {
 		return b.do(r)
 	}
 	p := send()
-	if p.StatusCode >= 400 && p.StatusCode < 500 {
+	if p.StatusCode >= 400 && p.StatusCode < 500 && !strings.Contains(path, "/sign-in/") { // where attempts are limited
 		b.translated(send)
 	}
 	return p
