@@ -1,7 +1,9 @@
 package registrar
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +22,16 @@ type Invitation struct {
 
 	// Life is how long a one-time link lasts; 0: none is made.
 	Life time.Duration
+
+	// Mail sends the link; nil: it is not sent.
+	Mail *MailedLink
+}
+
+// MailedLink says where a one-time link is sent.
+type MailedLink struct {
+	Address  string
+	Language string // BCP 47: of the letter, and of later ones
+	Letter   LetterFor
 }
 
 // Invited is what an invitation made. The credential of the link is not stored.
@@ -45,7 +57,7 @@ func (r *Registrar) Invite(ctx context.Context, in Invitation) (Invited, error) 
 	u.Groups = slices.Sorted(slices.Values(u.Groups))
 	u.Created, u.By = r.now(), auth.From(ctx).Name
 	u.Modified = u.Created
-	if err := u.Validate(); err != nil {
+	if err := checkTogether(op, u.Validate(), in.Mail.check(op)); err != nil {
 		return Invited{}, err
 	}
 	cell, err := u.Cell()
@@ -60,6 +72,11 @@ func (r *Registrar) Invite(ctx context.Context, in Invitation) (Invited, error) 
 		}
 		made.Link = link
 		cells = append(cells, change)
+		also, err := r.mailLink(ctx, op, in.Mail, link, made.Credential)
+		if err != nil {
+			return Invited{}, err
+		}
+		cells = append(cells, also...)
 	}
 	if held, err := r.store.Cell(ctx, cell.Name); err != nil {
 		return Invited{}, tell(op, err)
@@ -80,6 +97,40 @@ func (r *Registrar) Invite(ctx context.Context, in Invitation) (Invited, error) 
 		return Invited{}, err
 	}
 	return made, nil
+}
+
+// checkTogether returns all problems of two judgements at once.
+func checkTogether(op string, first, second error) error {
+	a, ok := errors.AsType[stele.Problems](first)
+	b, also := errors.AsType[stele.Problems](second)
+	if ok && also {
+		return &stele.Error{Op: op, Kind: stele.Invalid, Err: slices.Concat(a, b)}
+	}
+	return cmp.Or(first, second)
+}
+
+// check reports what is wrong with the address; a nil MailedLink has none.
+func (m *MailedLink) check(op string) (err error) {
+	if m == nil {
+		return nil
+	}
+	if m.Address, err = auth.ParseAddress(m.Address); err != nil {
+		return &stele.Error{Op: op, Kind: stele.Invalid, Err: stele.Problems{{Path: "address", Err: err}}}
+	}
+	return nil
+}
+
+// mailLink returns the changes that send a one-time link; none if it is not sent.
+func (r *Registrar) mailLink(ctx context.Context, op string, m *MailedLink, l auth.Link, credential string) ([]stele.CellChange, error) {
+	if m == nil {
+		return nil, nil
+	}
+	cells, err := r.linkMailed(ctx, op, l, m.Address, m.Language)
+	if err != nil {
+		return nil, err
+	}
+	letter, err := m.Letter(credential, l.Expires)
+	return append(cells, letter...), err
 }
 
 // inviteInto commits an invitation with a role in a namespace.

@@ -1,6 +1,7 @@
 package registrar
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"strings"
@@ -16,6 +17,12 @@ import (
 // stored. A life of 0 is [auth.LinkLife]. Only an administrator may. Conflict if the user is
 // disabled.
 func (r *Registrar) CreateLink(ctx context.Context, user string, life time.Duration) (credential string, l auth.Link, err error) {
+	return r.CreateMailedLink(ctx, user, life, nil)
+}
+
+// CreateMailedLink is CreateLink for a link that is sent to the user. If the user has confirmed an address it is sent
+// there only; Conflict otherwise.
+func (r *Registrar) CreateMailedLink(ctx context.Context, user string, life time.Duration, mailed *MailedLink) (credential string, l auth.Link, err error) {
 	const op = "create link"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
 		return "", auth.Link{}, err
@@ -26,7 +33,7 @@ func (r *Registrar) CreateLink(ctx context.Context, user string, life time.Durat
 	if life == 0 {
 		life = auth.LinkLife
 	}
-	if err := checkLinkLife(op, life); err != nil {
+	if err := cmp.Or(checkLinkLife(op, life), mailed.check(op)); err != nil {
 		return "", auth.Link{}, err
 	}
 	held, err := r.enabledUser(ctx, op, user)
@@ -54,7 +61,11 @@ func (r *Registrar) CreateLink(ctx context.Context, user string, life time.Durat
 		return "", auth.Link{}, refuse(op, stele.ID{}, stele.Exhausted, "link.too-many", `"{user}" has {count} links that were not used; wait until they expire`, user, valid)
 	}
 	cells := append(ended, stele.CellChange{Name: held.Name, Before: held.Value, After: held.Value}, stele.CellChange{Name: cell.Name, After: cell.Value})
-	if err := r.apply(ctx, op, &stele.Commit{Cells: cells}); err != nil {
+	also, err := r.mailLink(ctx, op, mailed, l, made.Reveal())
+	if err != nil {
+		return "", auth.Link{}, err
+	}
+	if err := r.apply(ctx, op, &stele.Commit{Cells: append(cells, also...)}); err != nil {
 		return "", auth.Link{}, err
 	}
 	l.Hash = nil
@@ -64,8 +75,12 @@ func (r *Registrar) CreateLink(ctx context.Context, user string, life time.Durat
 // UseLink signs in by a link. The link, which the caller got from [auth.Directory.Link] with its
 // cell, is used up in the same commit: Conflict if another request was faster.
 func (r *Registrar) UseLink(ctx context.Context, l auth.Link, held stele.Cell, agent string) (credential string, s auth.Session, err error) {
+	also, err := r.linkRead(ctx, opSignIn, l)
+	if err != nil {
+		return "", auth.Session{}, err
+	}
 	return r.beginSession(ctx, opSignIn, auth.Session{User: l.User, How: auth.ProvedByLink, Agent: agent, Proved: r.now()},
-		stele.CellChange{Name: held.Name, Before: held.Value})
+		append(also, stele.CellChange{Name: held.Name, Before: held.Value})...)
 }
 
 // BeginSession begins a session of a user, and returns its credential, which is not stored.

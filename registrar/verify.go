@@ -213,6 +213,7 @@ func (v *audit) access(ctx context.Context) error {
 	}
 	for cells, owner := range map[string]func(stele.Cell) (string, error){
 		auth.SessionCells: func(c stele.Cell) (string, error) { s, err := auth.ReadSession(c); return s.User, err },
+		auth.MailboxCells: func(c stele.Cell) (string, error) { m, err := auth.ReadMailbox(c); return m.User, err },
 		auth.LinkCells:    func(c stele.Cell) (string, error) { l, err := auth.ReadLink(c); return l.User, err },
 		auth.PasskeyCells: func(c stele.Cell) (string, error) { p, err := auth.ReadPasskey(c); return p.User, err },
 		password.Cells:    func(c stele.Cell) (string, error) { p, err := password.Read(c); return p.User, err },

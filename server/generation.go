@@ -182,6 +182,13 @@ func (s *server) desk(f *generation, public *web.Pages, languages *language.Cata
 		Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, KeepAddresses: s.LogAddresses,
 		Demo: s.o.Demo, Site: s.SiteName, Subject: subject, Patience: s.WriteTimeout, Issuers: s.issuers,
 	}
+	if f.mail != nil {
+		writer, err := mail.NewWriter(s.SiteName, s.Base)
+		if err != nil {
+			return nil, err
+		}
+		o.Mail = &desk.Mail{Queue: f.mail, Writer: writer}
+	}
 	if s.ProxyUser != "" {
 		o.Proxy = &desk.Proxy{UserHeader: s.ProxyUser, GroupsHeader: s.ProxyGroups, Make: s.ProxyMakeUsers, From: httpd.IsFromProxy}
 	}

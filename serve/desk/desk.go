@@ -55,6 +55,9 @@ type Options struct {
 	// namespaces only.
 	Find func(ctx context.Context, q search.Query) (search.Page, error)
 
+	// Mail sends mail to users; nil: none is sent.
+	Mail *Mail
+
 	// Zones publishes namespaces in the DNS; nil: the desk does not show that.
 	Zones Zones
 
@@ -146,6 +149,9 @@ func (h *Handler) open() map[string]func(*call) error {
 		"POST " + Root + "link/{credential}": (*call).useLink,
 		"POST " + Root + "language":          (*call).setLanguage,
 
+		"GET " + Root + "confirm/{user}/{credential}":  (*call).showConfirm,
+		"POST " + Root + "confirm/{user}/{credential}": (*call).confirm,
+
 		"GET " + Root + "issuer/{name}":             (*call).goToIssuer,
 		"GET " + Root + "issuer/{name}/back":        (*call).backFromIssuer,
 		"POST " + Root + "link/{credential}/issuer": (*call).linkIssuer,
@@ -194,6 +200,10 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"POST " + Root + "account/end":        (*call).endSession,
 		"POST " + Root + "account/end-others": (*call).endOthers,
 		"POST " + Root + "account/revoke":     (*call).revokeToken,
+
+		"POST " + Root + "settings/address":        (*call).setAddress,
+		"POST " + Root + "settings/address/remove": (*call).removeAddress,
+		"GET " + Root + "mail":                     (*call).mailQueue,
 
 		"GET " + Root + "audit":           (*call).audit,
 		"GET " + Root + "audit.csv":       (*call).auditCSV,

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/mail"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/web/deskpage"
 )
@@ -122,8 +124,9 @@ func (c *call) invitePage(status int, form url.Values, wrong stele.Problems) err
 		return err
 	}
 	v := &deskpage.Invite{Frame: c.frame("invite.title", "people"), Admin: form.Get("admin") != "",
+		Mail: c.h.o.Mail != nil, Tongues: c.tongueOptions(cmp.Or(form.Get("language"), c.language.Tag)),
 		Choice: choice, Roles: c.roleOptions(stele.Role(form.Get("role"))), Lives: c.lifeOptions(form.Get("life"))}
-	fields := map[string]*deskpage.Field{"name": &v.Name, "groups": &v.Groups, "namespace": &v.Namespace}
+	fields := map[string]*deskpage.Field{"name": &v.Name, "groups": &v.Groups, "namespace": &v.Namespace, "address": &v.Address}
 	for name, f := range fields {
 		*f = deskpage.Field{ID: name, Name: name, Value: form.Get(name)}
 	}
@@ -185,6 +188,9 @@ func (c *call) invite() error {
 	}
 	if form.Get("do") == "invite" {
 		in.Life = life(form.Get("life"))
+		if c.h.o.Mail != nil {
+			in.Mail = c.mailedLink(form, in.User.Name, c.h.o.Mail.Writer.Invitation, mail.InvitationKind)
+		}
 	}
 	if len(wrong) == 0 {
 		made, err := c.h.o.Registrar.Invite(c.ctx, in)
@@ -193,6 +199,7 @@ func (c *call) invite() error {
 			if made.Credential != "" {
 				v.Link, v.Expires = c.linkURL(made.Credential), made.Link.Expires
 			}
+			c.mailed(v, in.Mail)
 			return c.show(http.StatusOK, "invited", v)
 		}
 		if wrong, err = problemsIn(err, "name"); err != nil {
@@ -200,6 +207,15 @@ func (c *call) invite() error {
 		}
 	}
 	return c.invitePage(http.StatusUnprocessableEntity, form, wrong)
+}
+
+// mailed says on the page that a link was sent, and does not show it then.
+func (c *call) mailed(v *deskpage.Invited, to *registrar.MailedLink) {
+	if to == nil {
+		return
+	}
+	c.h.o.Mail.Queue.Wake()
+	v.Link, v.Mailed = "", to.Address
 }
 
 // linkURL returns the address of a one-time link.
@@ -222,6 +238,13 @@ func (c *call) personPage(status int, u auth.User, form deskpage.PersonForm, wro
 	v := &deskpage.PersonPage{Frame: c.frame(u.Name, "people"), Of: person(&u), By: u.By, Modified: u.Modified, Form: form,
 		Lives: c.lifeOptions(""), AuditURL: Root + "audit?by=" + url.QueryEscape(u.Name), Self: u.Name == c.who.Name}
 	v.Form.Groups.ID, v.Form.Groups.Name = "groups", "groups"
+	if c.h.o.Mail != nil {
+		m, err := c.h.o.Registrar.Mailbox(c.ctx, u.Name)
+		if err != nil {
+			return err
+		}
+		v.Mail, v.Address, v.Tongues = true, m.Address, c.tongueOptions(cmp.Or(m.Language, c.language.Tag))
+	}
 	c.fault(&v.Frame, wrong, map[string]*deskpage.Field{"groups": &v.Form.Groups})
 	held, err := c.h.o.Registrar.RolesOf(c.ctx, u)
 	if err != nil {
@@ -295,11 +318,17 @@ func (c *call) makeLink() error {
 		return err
 	}
 	name := c.r.PostForm.Get("name")
-	credential, l, err := c.h.o.Registrar.CreateLink(c.ctx, name, life(c.r.PostForm.Get("life")))
+	var to *registrar.MailedLink
+	if c.h.o.Mail != nil {
+		to = c.mailedLink(c.r.PostForm, name, c.h.o.Mail.Writer.LostDevice, mail.LinkKind)
+	}
+	credential, l, err := c.h.o.Registrar.CreateMailedLink(c.ctx, name, life(c.r.PostForm.Get("life")), to)
 	if err != nil {
 		return err
 	}
-	return c.show(http.StatusOK, "invited", &deskpage.Invited{Frame: c.frame("invited.link-title", "people"), Invited: name, URL: personURL(name), Link: c.linkURL(credential), Expires: l.Expires})
+	v := &deskpage.Invited{Frame: c.frame("invited.link-title", "people"), Invited: name, URL: personURL(name), Link: c.linkURL(credential), Expires: l.Expires}
+	c.mailed(v, to)
+	return c.show(http.StatusOK, "invited", v)
 }
 
 // endPersonSession ends a session of a user.

@@ -28,11 +28,20 @@ func (c *call) speak() {
 
 // showSettings shows the preferences of the user.
 func (c *call) showSettings() error {
+	v := c.settingsPage()
+	if err := c.mailSettings(v); err != nil {
+		return err
+	}
+	return c.show(http.StatusOK, "settings", v)
+}
+
+// settingsPage returns the page with the choice of a language.
+func (c *call) settingsPage() *deskpage.Settings {
 	v := &deskpage.Settings{Frame: c.frame("settings.title", "account")}
 	for _, l := range c.h.o.Languages.Languages() {
 		v.Tongues = append(v.Tongues, deskpage.Option{Value: l.Tag, Text: l.Name, Chosen: l.Tag == c.preferred})
 	}
-	return c.show(http.StatusOK, "settings", v)
+	return v
 }
 
 // saveSettings keeps the preferences of the user.

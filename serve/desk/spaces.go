@@ -115,6 +115,11 @@ func (c *call) needs() (list []deskpage.Need, err error) {
 	if list, err = c.needsDecision(list); err != nil {
 		return nil, err
 	}
+	given, err := c.mailNeeds()
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, given...)
 	if c.h.o.Zones != nil {
 		zoned, _, err := c.h.o.Registrar.FindNamespaces(c.ctx, registrar.NamespaceQuery{Role: stele.RoleOwner, Limit: maxNeeds,
 			Match: func(ns *stele.Namespace) bool { return ns.Publication.Zone != "" }})

@@ -59,6 +59,9 @@ type Invite struct {
 	Choice       Choice
 	Roles        []Option
 	Lives        []Option
+	Mail         bool // links can be sent
+	Address      Field
+	Tongues      []Option
 }
 
 // Invited shows a one-time link, once.
@@ -67,6 +70,7 @@ type Invited struct {
 	Invited string // the user whom the link signs in
 	URL     string // of the user's page
 	Link    string // "" if none was made
+	Mailed  string // the address to which the link was sent, which is not shown then; may be empty
 	Expires time.Time
 }
 
@@ -83,6 +87,9 @@ type PersonPage struct {
 	Passkeys   []Passkey
 	Identities []Identity
 	Lives      []Option
+	Mail       bool   // links can be sent
+	Address    string // that the user has confirmed
+	Tongues    []Option
 	AuditURL   string
 	Self       bool // it is the user who looks
 }
@@ -137,4 +144,5 @@ type Effective struct {
 type Settings struct {
 	Frame
 	Tongues []Option
+	Mail    *MailSettings // nil: no mail is sent
 }
