@@ -103,6 +103,8 @@ var settings = []Setting{
 		What: "address for answers to mail; empty: that of the sender"},
 	{Name: "mail-root", kind: fileKind, Example: "/etc/stele/tls/mail-root.pem",
 		What: "file of the root certificates that authenticate the mail server, if it is private; empty: those of the system"},
+	{Name: "passwords", kind: boolKind, Usual: "false", Example: "true",
+		What: "let users sign in at the desk by a password and a code of an authenticator app, beside passkeys and one-time links; set base to an address with https first"},
 	{Name: "dns", kind: addressesKind, Example: "192.0.2.1:53,[2001:db8::1]:53",
 		What: "addresses of the DNS listeners (UDP and TCP) for the zones of published namespaces; empty: none"},
 	{Name: "dns-tls", kind: addressesKind, Example: "192.0.2.1:853",
@@ -256,6 +258,7 @@ type Values struct {
 	MailFrom       string            `koanf:"mail-from"`
 	MailReplyTo    string            `koanf:"mail-reply-to"`
 	MailRoot       string            `koanf:"mail-root"`
+	Passwords      bool              `koanf:"passwords"`
 	SiteName       string            `koanf:"site-name"`
 	SiteContact    string            `koanf:"site-contact"`
 	SiteLogo       string            `koanf:"site-logo"`

@@ -120,6 +120,18 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
+// TestPasswords: passwords need https.
+func TestPasswords(t *testing.T) {
+	for base, text := range map[string]string{"": "does not know its public address", "http://id.example.org": "anyone between them", "https://id.example.org": "", "http://localhost:8080": ""} {
+		x, found := newTestSubject(nil)
+		x.Config.Base, x.Config.Passwords = base, true
+		x.judgePasskeys(nil)
+		if got := found(); text == "" && len(got) > 0 || text != "" && !has(got, "", Warning, text) {
+			t.Errorf("%s: %v", base, got)
+		}
+	}
+}
+
 // TestPasskeys: passkeys need https, and are for one host.
 func TestPasskeys(t *testing.T) {
 	for _, tt := range []struct {

@@ -182,11 +182,17 @@ func (f *findings) read(ctx context.Context, from lister) error {
 // judgePasskeys judges whether passkeys, which are for the hosts given, work at the public address.
 func (x *subject) judgePasskeys(sites []string) {
 	base, err := url.Parse(x.Config.Base)
+	if x.Config.Passwords && x.Config.Base == "" {
+		x.warn("set base to the address at which users reach the desk, with https", "doctor.passwords-without-base", "users sign in by a password, and the server does not know its public address, so it can't tell whether that is https")
+	}
 	if err != nil || base.Host == "" {
 		return
 	}
 	host := base.Hostname()
 	if base.Scheme != "https" && host != "localhost" && !strings.HasSuffix(host, ".localhost") {
+		if x.Config.Passwords {
+			x.warn("set base to an address with https, or passwords to false", "doctor.passwords-without-https", "users sign in by a password, and the public address {base} is not https: anyone between them and the server can read it", x.Config.Base)
+		}
 		x.warn("set base to an address with https", "doctor.no-passkeys", "the public address {base} is not https, so the desk offers no passkeys", x.Config.Base)
 		return
 	}

@@ -178,7 +178,7 @@ func (r *Registrar) nextPassword(ctx context.Context, op, user string, n NewPass
 	next.Changed = now
 	step, ok := password.Match(next.Key.Clear(), n.Code, now, next.Step)
 	if !ok {
-		return wrong("code", stele.Messagef("password.code-wrong", "is not the code that the app shows now; wait for the next one and type that, and see that the clock of the device is right"))
+		return wrong("code", stele.Messagef("password.code-wrong", "this is not the code that the app shows now; wait for the next one and type that, and see that the clock of the device is right"))
 	}
 	next.Step = step
 	return held, next, nil

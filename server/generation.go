@@ -180,7 +180,7 @@ func (s *server) desk(f *generation, public *web.Pages, languages *language.Cata
 	o := desk.Options{
 		Registrar: r.Registrar, Directory: r.Directory, Store: r.Store, Schemes: s.schemes, Pages: pages, Languages: languages, Now: s.now, Log: s.log, Jobs: f.jobs, UploadTime: uploadTime,
 		Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, KeepAddresses: s.LogAddresses,
-		Demo: s.o.Demo, Site: s.SiteName, Subject: subject, Patience: s.WriteTimeout, Issuers: s.issuers,
+		Demo: s.o.Demo, Site: s.SiteName, Subject: subject, Patience: s.WriteTimeout, Issuers: s.issuers, Passwords: s.Passwords,
 	}
 	if f.mail != nil {
 		writer, err := mail.NewWriter(s.SiteName, s.Base)

@@ -32,7 +32,7 @@ func Prepare(text string) (string, error) {
 	}
 	prepared, err := precis.OpaqueString.String(text)
 	if err != nil || !utf8.ValidString(text) {
-		return "", stele.Messagef("password.characters", "has a character that can't be used in a password, such as a tab or another control character")
+		return "", stele.Messagef("password.characters", "the password has a character that can't be used, such as a tab or another control character")
 	}
 	if len(prepared) > MaxSize {
 		return "", tooLong(len(prepared))
@@ -56,10 +56,10 @@ func Check(text string, context ...string) error {
 		return err
 	}
 	if n := utf8.RuneCountInString(prepared); n < MinLength {
-		return stele.Messagef("password.too-short", "has {count} characters; a password has {least} or more, such as four or five words", n, MinLength)
+		return stele.Messagef("password.too-short", "the password has {count} characters; it needs {least} or more, such as four or five words", n, MinLength)
 	}
 	if isCommon(prepared, context) {
-		return stele.Messagef("password.common", "is easy to guess: it is made of names, words or rows of keys that attackers try first; choose other words")
+		return stele.Messagef("password.common", "the password is easy to guess: it is made of names, words or rows of keys that attackers try first; choose other words")
 	}
 	return nil
 }

@@ -149,6 +149,12 @@ func (r *Registry) RevokeToken(ctx context.Context, id string) (t auth.Token, er
 	return r.changedToken(ctx, "revoke token", &ask{method: http.MethodDelete, path: pathOf("tokens", id), again: true})
 }
 
+// RemovePassword removes the password of a user, with its authenticator app. Only an administrator may.
+func (r *Registry) RemovePassword(ctx context.Context, user string) error {
+	_, err := r.call(ctx, &ask{method: http.MethodDelete, path: pathOf("passwords", user)})
+	return under("remove password", stele.ID{}, err)
+}
+
 // OpenToken makes a token valid again that a restore has suspended. Only an administrator
 // may.
 func (r *Registry) OpenToken(ctx context.Context, id string) (t auth.Token, err error) {

@@ -34,7 +34,7 @@ a digit.`,
   stele user set ann --admin
   stele user set ann --disabled
   stele user show ann`,
-	}, p.userAddCommand(), p.userSetCommand(), p.userLsCommand(), p.userShowCommand(), p.userLinkCommand())
+	}, p.userAddCommand(), p.userSetCommand(), p.userLsCommand(), p.userShowCommand(), p.userLinkCommand(), p.userPasswordCommand())
 }
 
 // userFlags are what add and set have in common.

@@ -126,6 +126,8 @@ type Users interface {
 	CreateToken(ctx context.Context, want auth.TokenRequest) (credential string, t auth.Token, err error)
 	// CreateLink makes a link that signs a user in to the desk once.
 	CreateLink(ctx context.Context, user string, life time.Duration) (credential string, l auth.Link, err error)
+	// RemovePassword removes the password of a user, with its authenticator app.
+	RemovePassword(ctx context.Context, user string) error
 	Tokens(ctx context.Context, user string) iter.Seq2[auth.Token, error]
 	RevokeToken(ctx context.Context, id string) (auth.Token, error)
 	OpenToken(ctx context.Context, id string) (auth.Token, error)

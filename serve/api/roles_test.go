@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document/apijson"
 )
@@ -70,6 +71,7 @@ var samples = map[string]sample{
 	"listTokens":       {target: "/tokens"},
 	"createToken":      {target: "/tokens", body: `{"label":"another"}`},
 	"createLink":       {target: "/links", body: `{"user":"nemo"}`},
+	"removePassword":   {target: "/passwords/nemo"},
 	"revokeToken":      {}, // one's own; see below
 	"openToken":        {}, // the same
 	"getStatus":        {target: "/status"},
@@ -114,6 +116,10 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 				who = theEditor // a user who may write nowhere has no import, and does not see those of others
 			}
 			s.ask(who, "POST", Root+"/imports", `{"label":"maps.csv"}`).want(t, http.StatusCreated)
+		}
+	case "removePassword": // of a user who has one; what it is does not matter
+		if err := s.store.Apply(s.admin, &stele.Commit{Cells: []stele.CellChange{{Name: "password nemo", After: []byte("{}")}}}); err != nil {
+			t.Fatal(err)
 		}
 	case "getUser":
 		x.target = "/users/" + cmp.Or(who, theOutsider)

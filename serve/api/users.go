@@ -61,6 +61,23 @@ func (h *Handler) userOperations() []operation {
 		answers: []answer{user},
 		fails:   []int{404, 409},
 		serve:   h.patchUser,
+	}, {
+		name: "removePassword", method: http.MethodDelete, path: "passwords/{name}", group: group, tail: userInPath,
+		summary: "Remove a user's password",
+		about:   "The password and its authenticator app sign the user in no more, and sessions that began with them end. The user sets another one at the desk, after a one-time link.",
+		asks:    administrator, scope: auth.ScopeAdmin,
+		answers: []answer{user},
+		fails:   []int{404},
+		serve: func(c *call) error {
+			if err := h.o.Registrar.RemovePassword(c.ctx, c.tail); err != nil {
+				return err
+			}
+			u, err := h.o.Registrar.User(c.ctx, c.tail)
+			if err != nil {
+				return err
+			}
+			return c.reply(http.StatusOK, apijson.User(u))
+		},
 	}}
 }
 

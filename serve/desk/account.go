@@ -35,6 +35,10 @@ func (c *call) account() error {
 	}
 	v.Issuers = c.issuers(nil)
 	var err error
+	v.Passwords = c.h.o.Passwords
+	if v.Password, err = c.passwordView(c.who.Name); err != nil {
+		return err
+	}
 	if v.Identities, err = c.identities(c.who.Name); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,6 +78,8 @@ type Options struct {
 	Patience time.Duration
 	// KeepAddresses: the audit trail has the addresses of clients.
 	KeepAddresses bool
+	// Passwords says that users may sign in by a password and a code.
+	Passwords bool
 
 	// Issuers are the OpenID providers through which users sign in; Proxy says how a proxy does
 	// that, nil: none does.
@@ -95,11 +98,12 @@ type Counter interface {
 
 // Handler answers requests. It is used by many goroutines at once.
 type Handler struct {
-	o       Options
-	mux     *http.ServeMux
-	guarded http.Handler
-	tries   *limit.Rate // attempts to sign in, by address
-	checks  checks      // what other servers said of zones when they were asked last
+	o        Options
+	mux      *http.ServeMux
+	guarded  http.Handler
+	tries    *limit.Rate // attempts to sign in, by address
+	accounts *limit.Rate // attempts to sign in by a password, by user name
+	checks   checks      // what other servers said of zones when they were asked last
 }
 
 // Attempts to sign in that an address may make, in a second on average and at once.
@@ -116,7 +120,7 @@ func New(o Options) *Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{o: o, mux: http.NewServeMux(), tries: limit.NewRate(tryRate, tryBurst)}
+	h := &Handler{o: o, mux: http.NewServeMux(), tries: limit.NewRate(tryRate, tryBurst), accounts: limit.NewRate(accountRate, accountBurst)}
 	for pattern, serve := range h.open() {
 		h.mux.HandleFunc(pattern, h.answer(serve, false))
 	}
@@ -144,6 +148,7 @@ func (h *Handler) open() map[string]func(*call) error {
 		"GET " + Root + "sign-in":            (*call).signIn,
 		"POST " + Root + "sign-in/demo":      (*call).signInDemo,
 		"POST " + Root + "sign-in/passkey":   (*call).signInPasskey,
+		"POST " + Root + "sign-in/password":  (*call).signInPassword,
 		"POST " + Root + "passkey/options":   (*call).passkeyOptions,
 		"GET " + Root + "link/{credential}":  (*call).showLink,
 		"POST " + Root + "link/{credential}": (*call).useLink,
@@ -235,6 +240,11 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"POST " + Root + "account/issuer":       (*call).joinIssuer,
 		"POST " + Root + "account/issuer/leave": (*call).leaveIssuer,
 
+		"POST " + Root + "prove/password":          (*call).provePassword,
+		"GET " + Root + "account/password":         (*call).newPassword,
+		"POST " + Root + "account/password":        (*call).setPassword,
+		"POST " + Root + "account/password/remove": (*call).removePassword,
+		"POST " + Root + "person/password":         (*call).removePersonPassword,
 		"POST " + Root + "prove/passkey":           (*call).provePasskey,
 		"GET " + Root + "account/passkeys/new":     (*call).newPasskey,
 		"POST " + Root + "account/passkeys":        (*call).addPasskey,
@@ -350,9 +360,13 @@ func (c *call) turnAway() error {
 	return c.show(http.StatusUnauthorized, "ended", v)
 }
 
-// kept returns the fields of the form that was sent, by name.
+// kept returns the fields of the form that was sent, by name. Passwords and proofs are not kept: no page
+// shows them again.
 func (c *call) kept() (list []deskpage.Kept) {
 	for _, name := range slices.Sorted(maps.Keys(c.r.PostForm)) {
+		if strings.HasPrefix(name, "secret.") || strings.HasPrefix(name, "proof.") {
+			continue
+		}
 		for _, value := range c.r.PostForm[name] {
 			list = append(list, deskpage.Kept{Name: name, Value: value})
 		}
@@ -445,6 +459,7 @@ func (c *call) fail(err error) {
 		}
 		v.Text = c.language.Text("failure.inside")
 	default:
+		c.retryAfter(err)
 		v.Text = c.language.Problem(reason(err))
 		if status == http.StatusNotFound {
 			title = "failure.missing"
@@ -453,6 +468,13 @@ func (c *call) fail(err error) {
 	v.Frame, v.Status = c.frame(title, ""), status
 	if err := c.show(status, "failure", v); err != nil {
 		http.Error(c.w, v.Text, status)
+	}
+}
+
+// retryAfter tells a client that has reached a limit when to try again.
+func (c *call) retryAfter(err error) {
+	if refusal, ok := errors.AsType[*limit.Refusal](err); ok {
+		c.w.Header().Set("Retry-After", strconv.Itoa(int(refusal.After.Seconds())+1))
 	}
 }
 

@@ -312,7 +312,7 @@ func (c *call) newPasskey() error {
 }
 
 func (c *call) showPasskeyForm(status int, name string, first bool, problems stele.Problems) error {
-	v := &deskpage.NewPasskey{Frame: c.frame("passkey.new-title", "account"), Host: c.passkeyHost(), First: first, Name: deskpage.Field{ID: "name", Name: "name", Value: name}}
+	v := &deskpage.NewPasskey{Frame: c.frame("passkey.new-title", "account"), Host: c.passkeyHost(), First: first, Passwords: c.h.o.Passwords, Name: deskpage.Field{ID: "name", Name: "name", Value: name}}
 	for _, p := range problems {
 		text := c.language.Problem(p.Err)
 		if p.Path == "name" {

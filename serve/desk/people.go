@@ -272,10 +272,13 @@ func (c *call) personPage(status int, u auth.User, form deskpage.PersonForm, wro
 		}
 		v.Passkeys = append(v.Passkeys, deskpage.Passkey{ID: p.ID, Name: p.Name, Created: p.Created, Used: p.Used, Copied: !p.Copied.IsZero()})
 	}
+	if v.Password, err = c.passwordView(u.Name); err != nil {
+		return err
+	}
 	if v.Identities, err = c.identities(u.Name); err != nil {
 		return err
 	}
-	v.Same = []deskpage.Same{{Label: c.language.Text("same.command"), Text: "stele user show " + u.Name + "\nstele user set " + u.Name + " --group staff,press --admin\nstele user link " + u.Name + " --base " + shellWord(c.base())},
+	v.Same = []deskpage.Same{{Label: c.language.Text("same.command"), Text: "stele user show " + u.Name + "\nstele user set " + u.Name + " --group staff,press --admin\nstele user link " + u.Name + " --base " + shellWord(c.base()) + passwordCommand(v.Password != nil, u.Name)},
 		{Label: c.language.Text("same.api"), Text: `curl -X PATCH -H "Authorization: Bearer $STELE_TOKEN" -H 'Content-Type: application/merge-patch+json' -d '{"groups":["staff"]}' ` + c.base() + "/api/v1/users/" + url.PathEscape(u.Name)}}
 	return c.show(status, "person", v)
 }

@@ -3,7 +3,6 @@ package desk
 import (
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/stele-id/stele/auth"
@@ -34,11 +33,7 @@ const proofField = "proof.credential"
 func (c *call) showProve(to string, get bool, problems ...deskpage.Problem) error {
 	v := &deskpage.Prove{Frame: c.frame("prove.title", ""), Action: to, Get: get}
 	v.Problems = problems
-	for _, k := range c.kept() {
-		if !strings.HasPrefix(k.Name, "proof.") {
-			v.Kept = append(v.Kept, k)
-		}
-	}
+	v.Kept = c.kept()
 	v.Issuers = c.issuers(url.Values{"again": {"yes"}})
 	v.Demo = c.mayDemo() && c.who.Name == c.h.o.Demo
 	if v.PasskeyHost = c.passkeyHost(); v.PasskeyHost != "" {
@@ -49,6 +44,10 @@ func (c *call) showProve(to string, get bool, problems ...deskpage.Problem) erro
 		if !has {
 			v.PasskeyHost = ""
 		}
+	}
+	var err error
+	if v.Password, err = c.hasPassword(); err != nil {
+		return err
 	}
 	return c.show(http.StatusForbidden, "prove", v)
 }

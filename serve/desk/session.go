@@ -51,6 +51,7 @@ func (c *call) signIn() error {
 // signInPage returns the page with all ways to sign in, which lead to a path.
 func (c *call) signInPage(next string) *deskpage.SignIn {
 	v := &deskpage.SignIn{Frame: c.frame("signin.title", ""), Next: next, PasskeyHost: c.passkeyHost(), Issuers: c.issuers(url.Values{"next": {next}})}
+	v.Passwords = c.h.o.Passwords
 	v.Proxied, _ = c.proxyUser()
 	if c.mayDemo() {
 		v.Demo = c.h.o.Demo
@@ -145,10 +146,14 @@ func (c *call) useLink() error {
 	return nil
 }
 
-// afterLink returns the page that follows a one-time link: it offers a passkey to a user who has
+// afterLink returns the page that follows a one-time link: it offers a passkey, or where there can be none a password, to a user who has
 // none, so that the next visit needs no link.
 func (c *call) afterLink(user string) string {
 	if c.passkeyHost() == "" {
+		state, err := c.h.o.Registrar.Password(auth.With(c.ctx, auth.Local()), user)
+		if c.h.o.Passwords && state == nil && err == nil {
+			return Root + "account/password?first=yes"
+		}
 		return Root
 	}
 	for range c.h.o.Registrar.Passkeys(auth.With(c.ctx, auth.Local()), user) {

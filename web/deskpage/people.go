@@ -85,6 +85,7 @@ type PersonPage struct {
 	Sessions   []Session
 	Tokens     []Token
 	Passkeys   []Passkey
+	Password   *PasswordState // nil if there is none
 	Identities []Identity
 	Lives      []Option
 	Mail       bool   // links can be sent

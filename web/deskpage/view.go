@@ -54,8 +54,8 @@ type SignIn struct {
 	PasskeyHost string // for which passkeys are; "" if none are offered
 	Issuers     []Issuer
 	Proxied     string // user whom a trusted proxy has signed in; "" if there is none
-	Password    bool
-	Kept        []Kept // of a form that was sent after the session ended
+	Passwords   bool   // users may sign in by a password
+	Typed       string // user name that was refused
 }
 
 // Issuer is an OpenID provider: its name for people, its name in forms, and the URL of a link to it.
@@ -96,6 +96,7 @@ type Prove struct {
 	Issuers     []Issuer // where the user can sign in again, in another tab
 	Demo        bool     // one click is enough: this is a demonstration
 	PasskeyHost string   // "" if the user has no passkey, or none is offered
+	Password    bool     // the user has one
 }
 
 // Link is the page of a one-time link.
@@ -349,6 +350,9 @@ type Account struct {
 	Issuers    []Issuer
 	Identities []Identity
 
+	Passwords bool           // they are offered
+	Password  *PasswordState // nil if there is none
+
 	Link string // a one-time link that was made just now
 }
 
@@ -366,7 +370,28 @@ type NewPasskey struct {
 	Host  string
 	First bool // the user has just signed in by a link
 	Name  Field
+
+	Passwords bool // the user may set a password instead
 }
+
+// Password is the form that sets or changes a password.
+type Password struct {
+	Frame
+	Of     string // the user
+	First  bool   // the user has just signed in by a link
+	Change bool   // there is a password
+	Least  int    // characters
+	Offer  string // sealed secret of an app that is set up; "" if the app stays
+	Key    string // the secret for people
+
+	Size int // of the QR code
+	Path string
+
+	Password, Again, Code Field
+}
+
+// PasswordState says since when there is a password.
+type PasswordState struct{ Changed, Used time.Time }
 
 // Session is a visit.
 type Session struct {

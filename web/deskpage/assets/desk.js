@@ -55,7 +55,7 @@ for (const form of document.querySelectorAll('form[data-passkey]')) {
     }
     button.disabled = false
   })
-  if (form.querySelector('[autocomplete~=webauthn]') && await PublicKeyCredential.isConditionalMediationAvailable?.()) {
+  if (document.querySelector('[autocomplete~=webauthn]') && await PublicKeyCredential.isConditionalMediationAvailable?.()) {
     ask(form, 'conditional').catch(() => {}) // the button is still there
   }
 }
