@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string) (err error) {
 	d := &dnsBench{registryBench: r, names: quickNames}
 	figures := []figure{
 		{"label", label}, {"parse", parse}, {"distributor", distributor},
-		{"import", r.imports}, {"search", r.searches}, {"lookup", r.lookUps}, {"register", r.registers}, {"mint", r.mints},
+		{"import", r.imports}, {"search", r.searches}, {"desk", r.desk}, {"lookup", r.lookUps}, {"register", r.registers}, {"mint", r.mints},
 		{"http", r.redirects}, {"api", r.overHTTP}, {"shared", r.shared}, {"dns", d.answers}, {"resolve", d.resolves},
 		{"signed", d.signedAnswers}, {"transfer", d.transfers},
 	}
