@@ -91,7 +91,7 @@ func (r *registryBench) file(n int) (string, error) {
 }
 
 // importOnce imports n records into a new registry with the program.
-func (r *registryBench) importOnce(ctx context.Context, n int, data string) (c cost, err error) {
+func (r *registryBench) importOnce(ctx context.Context, n int, data string, flags ...string) (c cost, err error) {
 	path, err := r.file(n)
 	if err != nil {
 		return c, err
@@ -99,7 +99,7 @@ func (r *registryBench) importOnce(ctx context.Context, n int, data string) (c c
 	if err := os.RemoveAll(data); err != nil {
 		return c, err
 	}
-	cmd := exec.CommandContext(ctx, r.stele, "import", "--data", data, path)
+	cmd := exec.CommandContext(ctx, r.stele, append([]string{"import", "--data", data, path}, flags...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

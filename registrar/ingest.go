@@ -436,6 +436,15 @@ func (in *intake) add(ctx context.Context, list []int, bookmark *stele.MinterSta
 	for k, i := range list {
 		in.errs[i] = in.hush(ctx, "import", errs[k], in.records[i])
 	}
+	if in.Registrar.o.OnIngest != nil {
+		written := records[:0:0]
+		for k, r := range records {
+			if errs[k] == nil {
+				written = append(written, r)
+			}
+		}
+		in.Registrar.o.OnIngest(written)
+	}
 	return nil
 }
 

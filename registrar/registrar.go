@@ -38,6 +38,10 @@ type Options struct {
 	// not change them.
 	OnCommit func(records ...*stele.Record)
 
+	// OnIngest is called with the new records that an import has written, after OnCommit: the
+	// search index's Offer. They do not change any more.
+	OnIngest func(records []*stele.Record)
+
 	// OnNamespaces is called in the same way after a commit of a namespace: the
 	// resolver's InvalidateNamespaces.
 	OnNamespaces func()

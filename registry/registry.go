@@ -73,6 +73,7 @@ func New(store stele.Store, schemes *stele.Schemes, o Options) *Registry {
 		Now:          o.Now,
 		Log:          o.Log,
 		OnCommit:     r.Committed,
+		OnIngest:     r.offer,
 		OnNamespaces: r.NamespacesCommitted,
 		OnAccess:     r.Directory.Forget,
 		BlockSize:    o.BlockSize,
@@ -135,6 +136,14 @@ func (r *Registry) Committed(records ...*stele.Record) {
 		r.Published.Invalidate(records...)
 	}
 	if r.Search != nil {
+		r.Search.Index.Notify()
+	}
+}
+
+// offer hands records of an import to the search index while they are in memory.
+func (r *Registry) offer(records []*stele.Record) {
+	if r.Search != nil {
+		r.Search.Index.Offer(records)
 		r.Search.Index.Notify()
 	}
 }

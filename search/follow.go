@@ -94,17 +94,20 @@ func (x *Index) flush() {
 }
 
 // CatchUp indexes all changes that were committed before it was called.
-func (x *Index) CatchUp(ctx context.Context) error {
+func (x *Index) CatchUp(ctx context.Context) error { return x.catchUp(ctx, false) }
+
+// catchUp indexes all changes, or those of whole blocks.
+func (x *Index) catchUp(ctx context.Context, whole bool) error {
 	if err := x.take(ctx); err != nil {
 		return err
 	}
 	defer func() { <-x.turn }()
-	err := x.advance(ctx)
+	err := x.advance(ctx, whole)
 	if errors.Is(err, errDamaged) || pebble.IsCorruptionError(err) {
 		x.breakOff(err)
 	}
 	if x.broken.Load() != nil && ctx.Err() == nil { // once more, from the beginning
-		err = x.advance(ctx)
+		err = x.advance(ctx, whole)
 	}
 	return err
 }
@@ -128,7 +131,7 @@ func (x *Index) Rebuild(ctx context.Context, progress func(Status)) error {
 	if err := x.replace(ctx); err != nil {
 		return err
 	}
-	return x.follow(ctx, progress)
+	return x.follow(ctx, false, progress)
 }
 
 // Erase deletes all that the index has: no file holds what erased records said. It is made anew
@@ -143,7 +146,7 @@ func (x *Index) Erase(ctx context.Context) error {
 }
 
 // advance is CatchUp for the goroutine that has the turn.
-func (x *Index) advance(ctx context.Context) error {
+func (x *Index) advance(ctx context.Context, whole bool) error {
 	if b := x.broken.Load(); b != nil || x.at.Load() == nil {
 		why := "it is empty"
 		if b != nil {
@@ -154,12 +157,14 @@ func (x *Index) advance(ctx context.Context) error {
 			return err
 		}
 	}
-	return x.follow(ctx, nil)
+	return x.follow(ctx, whole, nil)
 }
 
-// follow reads the feed from the position of the index on.
-func (x *Index) follow(ctx context.Context, progress func(Status)) error {
+// follow reads the feed from the position of the index on, as far as it goes or up to the end of
+// the last whole block.
+func (x *Index) follow(ctx context.Context, whole bool, progress func(Status)) error {
 	for range 3 {
+		given := x.offers.take()
 		now, err := x.o.Source.Position(ctx)
 		if err != nil {
 			return err
@@ -180,13 +185,24 @@ func (x *Index) follow(ctx context.Context, progress func(Status)) error {
 		}
 		if reason == "" {
 			x.last.Store(now.Change)
-			if err := x.index(ctx, now.Change, progress); !errors.Is(err, errOtherFeed) {
+			last := now.Change
+			if whole {
+				if last = (last+1)/blockSize*blockSize - 1; last+1 == 0 || last <= at.mark.Seq {
+					return nil
+				}
+			}
+			if err := x.index(ctx, last, given, progress); !errors.Is(err, errOtherFeed) {
+				if err == nil && !whole {
+					x.offers.drop()
+				}
 				return err
 			} else if lags {
 				return nil
 			}
 			reason = "the registry has other changes than it had"
 		}
+		x.offers.take()
+		x.offers.drop()
 		x.o.Log.Warn("the search index is made anew", "folder", x.o.Folder, "reason", reason)
 		if err := x.replace(ctx); err != nil {
 			return err
@@ -205,6 +221,7 @@ type job struct {
 	end     stele.Change // the last one
 	space   stele.NamespaceKey
 	spaces  *prefixes
+	given   map[stele.ID]*stele.Record // of the records, those that were offered
 
 	parts []part
 	err   error
@@ -219,7 +236,7 @@ type part struct {
 
 // index indexes the changes up to last. One goroutine reads the feed, some build parts of
 // blocks, and the caller commits these in their order.
-func (x *Index) index(ctx context.Context, last uint64, progress func(Status)) error {
+func (x *Index) index(ctx context.Context, last uint64, given map[stele.ID]*stele.Record, progress func(Status)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	jobs := make(chan *job, min(runtime.GOMAXPROCS(0), 4)-1)
@@ -228,6 +245,7 @@ func (x *Index) index(ctx context.Context, last uint64, progress func(Status)) e
 	work.Go(func() {
 		defer close(jobs)
 		planned = x.plan(ctx, last, func(j *job) bool {
+			j.given = given
 			work.Go(func() {
 				defer close(j.done)
 				x.build(ctx, j)
@@ -243,6 +261,7 @@ func (x *Index) index(ctx context.Context, last uint64, progress func(Status)) e
 	begin := x.at.Load().mark.Seq
 	told := begin
 	var err error
+	var done []stele.Change
 	for j := range jobs {
 		<-j.done
 		if err == nil {
@@ -255,6 +274,9 @@ func (x *Index) index(ctx context.Context, last uint64, progress func(Status)) e
 			cancel() // the others end soon
 			continue
 		}
+		if len(given) > 0 {
+			done = append(done, j.changes...)
+		}
 		if progress != nil {
 			progress(x.Status())
 		}
@@ -264,6 +286,7 @@ func (x *Index) index(ctx context.Context, last uint64, progress func(Status)) e
 		}
 	}
 	work.Wait()
+	x.offers.dropChanges(done)
 	if err == nil {
 		err = planned
 	}
@@ -340,7 +363,7 @@ func (x *Index) build(ctx context.Context, j *job) {
 	for len(all) > 0 {
 		changes := all[:min(size, len(all))]
 		all = all[len(changes):]
-		records, err := x.read(ctx, changes)
+		records, err := x.read(ctx, changes, j.given)
 		if err != nil {
 			j.err = err
 			return
@@ -350,7 +373,9 @@ func (x *Index) build(ctx context.Context, j *job) {
 		}
 		bytes := 1
 		for i, r := range records {
-			bytes += r.StoredSize()
+			if r != j.given[r.ID] { // it was read
+				bytes += r.StoredSize()
+			}
 			if r.ID != changes[i].ID || r.Version < changes[i].Version {
 				j.err = errEarlier
 				return
@@ -383,17 +408,24 @@ func lastOfEach(changes []stele.Change) []stele.Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c stele.Change) bool { return last[c.ID] != c.Seq })
 }
 
-// read returns the records of some changes as they are now. It reads them in the order of
-// their names, so that neighbours are found together.
-func (x *Index) read(ctx context.Context, changes []stele.Change) ([]*stele.Record, error) {
-	order := make([]int, len(changes))
-	for i := range order {
-		order[i] = i
+// read returns the records of some changes as they are now, or as a change made them if that
+// was offered. It reads them in the order of their names, so that neighbours are found together.
+func (x *Index) read(ctx context.Context, changes []stele.Change, given map[stele.ID]*stele.Record) ([]*stele.Record, error) {
+	records := make([]*stele.Record, len(changes))
+	order := make([]int, 0, len(changes))
+	for i := range changes {
+		if r := given[changes[i].ID]; r != nil && r.Version == changes[i].Version {
+			records[i] = r
+		} else {
+			order = append(order, i)
+		}
+	}
+	if len(order) == 0 {
+		return records, nil
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		return strings.Compare(changes[a].ID.String(), changes[b].ID.String())
 	})
-	records := make([]*stele.Record, len(changes))
 	if g, ok := x.o.Source.(stele.Gatherer); ok {
 		names := make([]stele.ID, len(order))
 		for i, at := range order {
@@ -408,7 +440,7 @@ func (x *Index) read(ctx context.Context, changes []stele.Change) ([]*stele.Reco
 		}
 		return records, err
 	}
-	n := max(1, min(readers, len(changes)/16))
+	n := max(1, min(readers, len(order)/16))
 	errs := make([]error, n)
 	var work sync.WaitGroup
 	for w := range n {

@@ -72,6 +72,7 @@ type Index struct {
 	broken atomic.Pointer[brokenIndex]
 
 	unflushed bool // for the goroutine that has the turn
+	offers    offers
 
 	// Tests set others.
 	tables   int           // tablesFrom

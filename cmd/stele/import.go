@@ -26,6 +26,7 @@ import (
 type importOptions struct {
 	bulk.FileOptions
 	encoding string
+	index    bool
 }
 
 func (p *program) importCommand() *cobra.Command {
@@ -66,6 +67,7 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
   stele import --dry-run records.csv.gz
   zcat old.jsonl.gz | jq -c 'select(.state != "withdrawn")' | stele import -
   stele import --update --rejects bad.jsonl records.jsonl.zst
+  stele import --index catalogue.jsonl.gz
   stele import --update --dry-run titles.csv
   stele import --map 'Persistent ID=id' --map 'Shelf mark=meta.shelf' catalogue.csv
   stele import ls`,
@@ -94,6 +96,7 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
 	flags.BoolVar(&o.EmptyClears, "empty-clears", false, "with --update: an empty cell of a CSV file removes the field")
 	flags.StringArrayVar(&o.Columns, "map", nil, "meaning of a column of a CSV file, as `COLUMN=FIELD`; the field - skips the column, and '*=meta' turns all unknown columns into metadata")
 	flags.StringVar(&o.encoding, "encoding", string(bulk.Auto), "character encoding of a CSV file: auto, utf-8, cp1252, latin-1 or utf-16")
+	flags.BoolVar(&o.index, "index", false, "also make the search index, which 'stele find' would make later; it takes less time now, while the records are in memory")
 	flags.BoolVar(&o.Fresh, "fresh", false, "ignore what the file says about when records were created and changed, and by whom")
 	usage.Choices(cmd, "encoding", bulk.Encodings()...)
 	_ = cmd.RegisterFlagCompletionFunc("map", cobra.NoFileCompletions)
@@ -159,6 +162,12 @@ func (p *program) importRecords(ctx context.Context, l *Registry, f *bulk.File, 
 	if im.Mark.Offset > 0 {
 		fmt.Fprintf(p.stderr, "import: continues at line %s\n", grouped(int64(im.Mark.Line)))
 	}
+	finish := func(context.Context) error { return nil }
+	if o.index && !o.DryRun {
+		if finish, err = l.Index(ctx); err != nil {
+			return err
+		}
+	}
 	begin := p.now()
 	err = im.Run(ctx, func() bulk.Progress {
 		im.progress = p.newProgress("import", "lines", f.Size, im.Read)
@@ -167,6 +176,7 @@ func (p *program) importRecords(ctx context.Context, l *Registry, f *bulk.File, 
 	if im.progress != nil {
 		im.progress.End()
 	}
+	err = errors.Join(err, finish(ctx))
 	p.tellEncoding(im.Rows, f)
 	return p.importReport(im, p.now().Sub(begin), err)
 }

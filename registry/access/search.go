@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"os"
+	"sync"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
@@ -32,6 +33,27 @@ func (f *Local) SearchIndex(ctx context.Context) (*search.Index, error) {
 		return nil, err
 	}
 	return r.Search.Index, nil
+}
+
+// Index keeps the search index up with what is committed from now on. The function that it
+// returns waits until all of that is indexed, or its context ends.
+func (l *Registry) Index(ctx context.Context) (finish func(context.Context) error, err error) {
+	f, near := l.Backend.(*Local)
+	if !near {
+		return nil, &stele.Error{Op: "search", Kind: stele.Invalid, Err: stele.Messagef("search.index-of-server", "a server keeps its search index by itself; leave out --index")}
+	}
+	index, err := f.SearchIndex(ctx)
+	if err != nil {
+		return nil, err
+	}
+	running, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() { _ = index.KeepUp(running) }) // what it misses is indexed at the end
+	return func(ctx context.Context) error {
+		cancel()
+		work.Wait()
+		return index.CatchUp(ctx)
+	}, nil
 }
 
 // Search yields the records that a query asks for. It indexes what is not in the index yet
