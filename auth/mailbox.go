@@ -22,19 +22,6 @@ const MaxAddress = 254
 // ConfirmLife is how long a user has to confirm an address.
 const ConfirmLife = 3 * 24 * time.Hour
 
-// Digest is how often a user gets a mail that says what needs them.
-type Digest string
-
-// The digests. The zero value is never.
-const (
-	NoDigest     Digest = ""
-	DailyDigest  Digest = "daily"
-	WeeklyDigest Digest = "weekly"
-)
-
-// IsValid reports whether d is one of the digests.
-func (d Digest) IsValid() bool { return d == NoDigest || d == DailyDigest || d == WeeklyDigest }
-
 // Mailbox is the mail address of a user. It is for sending mail and nothing else: it never says who
 // a user is. Only the user and administrators see it.
 type Mailbox struct {
@@ -42,7 +29,6 @@ type Mailbox struct {
 	Address   string    `json:"address,omitempty"` // that the user has confirmed
 	Confirmed time.Time `json:"confirmed,omitzero"`
 	Language  string    `json:"language,omitempty"` // BCP 47: of the pages when the address was set
-	Digest    Digest    `json:"digest,omitempty"`
 
 	Asked *AskedAddress `json:"asked,omitempty"` // an address that is not confirmed
 }

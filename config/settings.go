@@ -90,7 +90,7 @@ var settings = []Setting{
 	{Name: "issuer-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
 		What: "addresses and networks, in addition to public ones, at which issuers may be; empty: public addresses only"},
 	{Name: "mail-server", kind: offAddressKind, Example: "mail.example.org:587",
-		What: "mail server (SMTP) through which the server sends invitations, links and digests; needs mail-from and base; empty: no mail is sent"},
+		What: "mail server (SMTP) through which the server sends invitations and sign-in links; needs mail-from and base; empty: no mail is sent"},
 	{Name: "mail-security", kind: choiceKind, Usual: "starttls", Example: "tls", Choices: []string{"starttls", "tls", "none"},
 		What: "encryption of the connection to the mail server: starttls (usual at port 587; mail is not sent if the server can't), tls (from the first byte, usual at port 465), or none, only for a mail server on this machine"},
 	{Name: "mail-user", kind: lineKind, Example: "stele",

@@ -1,4 +1,4 @@
-// Package mail sends mail to users: invitations, requests to confirm an address, digests.
+// Package mail sends mail to users: invitations, one-time links, requests to confirm an address.
 //
 // A [Transport] hands a letter to the mail server that the operator has set. A [Queue] keeps letters in
 // cells of the registry until the server has accepted them, so that all servers of a database see

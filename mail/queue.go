@@ -21,13 +21,12 @@ import (
 const (
 	noteCells = registrar.WorkCells + "mail "   // what is known of a letter
 	textCells = registrar.WorkCells + "letter " // the letter itself, encrypted: it may have a one-time link
-	markCells = registrar.WorkCells + "digest " // the last period for which a user got a digest
 )
 
 // Limits on the queue.
 const (
 	MaxWaiting   = 5000               // letters that are to be sent
-	HourAddress  = 10                 // letters to one address in an hour, digests aside
+	HourAddress  = 10                 // letters to one address in an hour
 	HourUser     = 100                // letters that one user causes in an hour
 	GiveUpAfter  = 5 * 24 * time.Hour // as RFC 5321, section 4.5.4.1, advises
 	keepSent     = time.Hour          // notes of letters that were sent: the limits count them
@@ -148,10 +147,8 @@ func (q *Queue) Prepare(ctx context.Context, kind Kind, by string, l *Letter) ([
 	if err := l.check(); err != nil {
 		return nil, refuse(stele.Invalid, "", "{cause}", err)
 	}
-	if kind != DigestKind { // a user gets one in a period, which its mark makes sure of
-		if err := q.mayAdd(ctx, now, l.To, by); err != nil {
-			return nil, err
-		}
+	if err := q.mayAdd(ctx, now, l.To, by); err != nil {
+		return nil, err
 	}
 	clear, err := json.Marshal(l)
 	if err != nil {
@@ -183,7 +180,7 @@ func (q *Queue) mayAdd(ctx context.Context, now time.Time, to, by string) error 
 		if n.State == Waiting {
 			waiting++
 		}
-		if now.Sub(n.Created) >= time.Hour || n.Kind == DigestKind {
+		if now.Sub(n.Created) >= time.Hour {
 			continue
 		}
 		if strings.EqualFold(n.To, to) {

@@ -21,7 +21,6 @@ const (
 	InvitationKind Kind = "invitation" // of a new user
 	LinkKind       Kind = "link"       // a one-time link for a user who has lost other ways to sign in
 	ConfirmKind    Kind = "confirm"    // of an address
-	DigestKind     Kind = "digest"
 )
 
 // Writer makes letters of templates, in two forms: plain text, and HTML without images. All words come from
@@ -59,7 +58,7 @@ type content struct {
 
 type link struct{ URL, Text string }
 
-// Section is a list in a digest.
+// Section is a list in a letter.
 type Section struct {
 	Title string
 	Items []Item

@@ -19,8 +19,8 @@ func (p *program) mailCommand() *cobra.Command {
 	return usage.Family(&cobra.Command{
 		Use:   "mail",
 		Short: "Try the settings of mail",
-		Long: `A server sends invitations, one-time links and digests by mail if the setting mail-server
-names a mail server. 'stele doctor' checks the settings without sending a mail.`,
+		Long: `A server sends invitations and one-time links by mail if the setting mail-server names a
+mail server. 'stele doctor' checks the settings without sending a mail.`,
 		Example: "  stele mail test ann@example.org --config /etc/stele/stele.toml",
 	}, p.mailTestCommand())
 }
