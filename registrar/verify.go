@@ -77,6 +77,9 @@ func (r *Registrar) VerifyAll(ctx context.Context, o Verification) error {
 	if err := v.access(ctx); err != nil {
 		return err
 	}
+	if err := v.proposals(ctx); err != nil {
+		return err
+	}
 	for scheme := range r.schemes.All() {
 		for rec, err := range r.store.Scan(ctx, scheme.Name(), "", "") {
 			if err != nil {
@@ -212,11 +215,12 @@ func (v *audit) access(ctx context.Context) error {
 		}
 	}
 	for cells, owner := range map[string]func(stele.Cell) (string, error){
-		auth.SessionCells: func(c stele.Cell) (string, error) { s, err := auth.ReadSession(c); return s.User, err },
-		auth.MailboxCells: func(c stele.Cell) (string, error) { m, err := auth.ReadMailbox(c); return m.User, err },
-		auth.LinkCells:    func(c stele.Cell) (string, error) { l, err := auth.ReadLink(c); return l.User, err },
-		auth.PasskeyCells: func(c stele.Cell) (string, error) { p, err := auth.ReadPasskey(c); return p.User, err },
-		password.Cells:    func(c stele.Cell) (string, error) { p, err := password.Read(c); return p.User, err },
+		auth.SessionCells:  func(c stele.Cell) (string, error) { s, err := auth.ReadSession(c); return s.User, err },
+		auth.MailboxCells:  func(c stele.Cell) (string, error) { m, err := auth.ReadMailbox(c); return m.User, err },
+		auth.LinkCells:     func(c stele.Cell) (string, error) { l, err := auth.ReadLink(c); return l.User, err },
+		auth.PasskeyCells:  func(c stele.Cell) (string, error) { p, err := auth.ReadPasskey(c); return p.User, err },
+		password.Cells:     func(c stele.Cell) (string, error) { p, err := password.Read(c); return p.User, err },
+		auth.IdentityCells: func(c stele.Cell) (string, error) { i, err := auth.ReadIdentity(c); return i.User, err },
 	} {
 		if err := v.owned(ctx, cells, users, owner); err != nil {
 			return err
@@ -234,9 +238,41 @@ func (v *audit) owned(ctx context.Context, cells string, users map[string]bool, 
 		user, err := owner(cell)
 		switch {
 		case err != nil:
-			v.problem("verify.credential-unreadable", "A session, a one-time link, a passkey or a password can't be read: {cause}.", stele.Reason(err))
+			v.problem("verify.credential-unreadable", "A session, a one-time link, a passkey, a linked account or a password can't be read: {cause}.", stele.Reason(err))
 		case !users[user]:
 			v.problem("verify.credential-of-missing-user", `The cell "{cell}" belongs to the user "{user}", who is not there.`, cell.Name, user)
+		}
+	}
+	return nil
+}
+
+// proposals checks that proposals can be read, that each is in the cell of its ID, and that its
+// namespace and the record that it changes are there.
+func (v *audit) proposals(ctx context.Context) error {
+	for cell, err := range v.store.Cells(ctx, proposalCells, "") {
+		if err != nil {
+			return tell("verify", err)
+		}
+		p, err := v.readProposal(cell)
+		if err != nil {
+			v.problem("verify.proposal-unreadable", "A proposal can't be read: {cause}.", stele.Reason(err))
+			continue
+		}
+		if cell.Name != proposalCells+p.ID {
+			v.problem("verify.proposal-of-other-cell", `The cell "{cell}" has the proposal {proposal}.`, cell.Name, p.ID)
+		}
+		if v.namespaceTree.Get(p.Namespace) == nil {
+			v.problem("verify.proposal-of-missing-namespace", "The proposal {proposal} is one of the namespace {namespace}, which is not there.", p.ID, p.Namespace)
+		}
+		if p.Base == 0 {
+			continue
+		}
+		rec, err := v.store.Record(ctx, p.Record.ID)
+		switch {
+		case errors.Is(err, stele.NotFound), err == nil && rec.Version < p.Base:
+			v.problem("verify.proposal-of-missing-version", "The proposal {proposal} changes version {version} of {id}, which is not there.", p.ID, p.Base, p.Record.ID)
+		case err != nil:
+			return tell("verify", err)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // problems returns what Verify reports.
@@ -74,6 +75,26 @@ func TestVerify(t *testing.T) {
 	f.setState("ark ark:12345/x5", "nonsense")
 	has("is damaged")
 	f.setState("ark ark:12345/x5", "noid\n1 0 .sd")
+	if got := f.problems(); got != nil {
+		t.Fatalf("all is well again, but: %q", got)
+	}
+
+	damage := func(cell, value, words string) {
+		t.Helper()
+		if err := f.store.Apply(f.admin, &stele.Commit{Cells: []stele.CellChange{{Name: cell, After: []byte(value)}}}); err != nil {
+			t.Fatal(err)
+		}
+		has(words)
+		if err := f.store.Apply(f.admin, &stele.Commit{Cells: []stele.CellChange{{Name: cell, Before: []byte(value)}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const proposed = `{"id":"p1","scheme":"ark","prefix":"ark:12345/x5","record":{"id":"ark:12345/x5q","url":"https://example.org/1"},"by":"ed","at":"2026-01-01T00:00:00Z"`
+	damage("proposal p1", "{", "A proposal can't be read")
+	damage("proposal p2", proposed+"}", `The cell "proposal p2" has the proposal p1`)
+	damage("proposal p1", strings.ReplaceAll(proposed, "ark:12345/x5\"", "ark:12345/y5\"")+"}", "The proposal p1 is one of the namespace ark:12345/y5, which is not there")
+	damage("proposal p1", proposed+`,"base":3}`, "The proposal p1 changes version 3 of ark:12345/x5q, which is not there")
+	damage(auth.IdentityCells+"x", "{", "a linked account or a password can't be read")
 	if got := f.problems(); got != nil {
 		t.Fatalf("all is well again, but: %q", got)
 	}

@@ -48,6 +48,7 @@ var notRemote = map[string]string{
 	"get":            "get looks where resolve does",
 	"getverify":      "the same; and it starts servers itself",
 	"invalid":        "it asks no registry",
+	"proposal":       "it starts servers itself",
 	"remotebackup":   "it starts servers itself",
 	"remoterate":     "it starts servers itself",
 	"remotesession":  "it starts servers itself",
@@ -110,7 +111,7 @@ func remotely(params *testscript.Params) {
 }
 
 // remoteVerbs are those that ask the server instead of the folder.
-var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert show history ls find mint ns zone key sign user token import export backup verify")
+var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert show history ls find mint ns proposal zone key sign user token import export backup verify")
 
 // scripted is the program as sessions run it. If the test says so, it works on the server
 // that has a folder instead of the folder.

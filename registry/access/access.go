@@ -29,6 +29,7 @@ type Backend interface {
 	Namespaces
 	Mint
 	Import
+	Proposals
 	Users
 	Upkeep
 	Audit
@@ -112,6 +113,16 @@ type Import interface {
 	NoteImport(ctx context.Context, number uint64, n registrar.ImportCounts) error
 	Imports(ctx context.Context, after uint64) iter.Seq2[registrar.Import, error]
 	RevertImport(ctx context.Context, number uint64, o registrar.RevertOptions, told func(registrar.RevertStep) error) (registrar.RevertResult, error)
+}
+
+// Proposals reads, makes and decides about proposals.
+type Proposals interface {
+	// Proposals yields the proposals that the caller may decide about, and the caller's own.
+	Proposals(ctx context.Context) iter.Seq2[*registrar.Proposal, error]
+	Proposal(ctx context.Context, id string) (p *registrar.Proposal, decide bool, err error)
+	Propose(ctx context.Context, p registrar.Proposal) (*registrar.Proposal, error)
+	Approve(ctx context.Context, id string) (*stele.Record, error)
+	Decline(ctx context.Context, id, reason string) error
 }
 
 // Users reads and writes users and tokens.

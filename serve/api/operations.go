@@ -79,6 +79,7 @@ func (h *Handler) operations() []operation {
 		h.importsOperations(),
 		h.exportOperations(),
 		h.mintOperations(),
+		h.proposalOperations(),
 		h.userOperations(),
 		h.tokenOperations(),
 		h.statusOperations(),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +64,11 @@ var samples = map[string]sample{
 	"revertRecord":     {target: "/revert/ark:12345/x1", body: `{"to":1}`},
 	"exportRecords":    {target: "/export?prefix=ark:12345"},
 	"mint":             {target: "/mint", body: `{"namespace":"ark:12345/x5"}`},
+	"listProposals":    {target: "/proposals"},
+	"propose":          {target: "/proposals", body: `{"record":{"id":"ark:12345/proposed","url":"https://example.org/1"},"note":"It is new"}`},
+	"getProposal":      {target: "/proposals/"}, // of an editor; see below
+	"approveProposal":  {target: "/approve/"},
+	"declineProposal":  {target: "/decline/", body: `{"reason":"It is wrong"}`},
 	"getMe":            {target: "/me"},
 	"listUsers":        {target: "/users"},
 	"addUser":          {target: "/users", body: `{"name":"zoe"}`},
@@ -89,7 +95,7 @@ var samples = map[string]sample{
 var judgesEach = []string{"putRecords", "importRecords"}
 
 // notThere are operations that answer callers without a role as if the thing did not exist.
-var notThere = []string{"getNamespace", "getNamespaceHistory", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys"}
+var notThere = []string{"getNamespace", "getNamespaceHistory", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys", "getProposal", "approveProposal", "declineProposal"}
 
 // unkept are operations that need what only a whole server has: at this site they answer that
 // it is not there.
@@ -121,6 +127,10 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 		if err := s.store.Apply(s.admin, &stele.Commit{Cells: []stele.CellChange{{Name: "password nemo", After: []byte("{}")}}}); err != nil {
 			t.Fatal(err)
 		}
+	case "getProposal", "approveProposal", "declineProposal":
+		var made apijson.Proposal
+		s.ask(theEditor, "POST", Root+"/proposals", samples["propose"].body).want(t, http.StatusCreated).read(t, &made)
+		x.target += made.ID
 	case "getUser":
 		x.target = "/users/" + cmp.Or(who, theOutsider)
 	case "revokeToken", "openToken":
@@ -266,6 +276,8 @@ func expected(op *operation, who string, rank right) []int {
 	case op.name == "beginImport" && rank < editor: // a role anywhere will do
 		return []int{http.StatusCreated, http.StatusForbidden}
 	case (op.name == "showImport" || op.name == "revertImport") && rank < editor:
+		return []int{http.StatusNotFound}
+	case rank < op.asks && strings.HasSuffix(op.name, "Proposal"): // only those who may write, or have made it, know of it
 		return []int{http.StatusNotFound}
 	case rank < op.asks && slices.Contains(judgesEach, op.name):
 		return []int{http.StatusOK, http.StatusForbidden}
