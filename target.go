@@ -144,7 +144,7 @@ func checkURL(url string) *Message {
 	}
 	protocol, rest, ok := strings.Cut(url, ":")
 	if !ok || !isProtocol(protocol) && !isProtocol(strings.ToLower(protocol)) {
-		return Messagef("url.protocol-not-allowed", `"{url}" does not begin with a protocol that is allowed; use one of {protocols}, and ://`, url, strings.ReplaceAll(protocols, " ", ", "))
+		return Messagef("url.protocol-not-allowed", `"{url}" does not begin with a protocol that is allowed; use one of {protocols}, followed by ://`, url, strings.ReplaceAll(protocols, " ", ", "))
 	}
 	if rest, ok = strings.CutPrefix(rest, "//"); !ok {
 		return Messagef("url.not-absolute", `"{url}" is not absolute; write {protocol}:// and the host`, url, protocol)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -93,14 +94,14 @@ func (d *difference) state(before, rec *stele.Record) {
 		d.addf("change.redacted", "redacted: {reason}", Shorten(t.Reason))
 	case rec.State == before.State && t != nil && old != nil:
 		if t.Reason != old.Reason {
-			d.addf("change.reason-changed", "reason changed: {reason}", Shorten(t.Reason))
+			d.addf("change.reason-changed", "reason changed: {reason}", Shorten(unended(t.Reason)))
 		}
 		d.replacement(old.Replacement, t.Replacement)
 		return
 	case rec.State == before.State:
 		return
 	case rec.State == stele.Withdrawn && t != nil && t.Reason != "":
-		d.addf("change.withdrawn", "withdrawn: {reason}", Shorten(t.Reason))
+		d.addf("change.withdrawn", "withdrawn: {reason}", Shorten(unended(t.Reason)))
 	case before.State == stele.Withdrawn:
 		d.addf("change.reinstated", "reinstated")
 	case before.State == stele.Reserved && rec.State == stele.Active:
@@ -112,6 +113,9 @@ func (d *difference) state(before, rec *stele.Record) {
 		d.replacement(stele.ID{}, t.Replacement)
 	}
 }
+
+// unended returns a sentence without its full stop, since other changes follow it.
+func unended(text string) string { return strings.TrimSuffix(strings.TrimSpace(text), ".") }
 
 func (d *difference) replacement(before, now stele.ID) {
 	switch {

@@ -171,6 +171,7 @@ func TestMailAddress(t *testing.T) {
 func TestMailGivenUp(t *testing.T) {
 	s, post := newPost(t)
 	b := s.as("admin")
+	b.get("/.desk/people").has(200, `href="/.desk/mail"`)
 	b.get("/.desk/mail").has(200, "No mail waits.")
 	b.post("/.desk/settings/address", url.Values{"address": {"admin@example.org"}}).leads("/.desk/settings")
 	post.fail = stele.Errorf("send mail", stele.ID{}, stele.Unavailable, "mail.server-refused", "the mail server {server} did not take the mail: {reason}", "x:25", "<b>later</b>")

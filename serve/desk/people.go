@@ -33,7 +33,7 @@ var userKinds = []string{"admin", "enabled", "disabled"}
 func (c *call) people() error {
 	values := c.r.URL.Query()
 	words, kind, after := strings.ToLower(strings.TrimSpace(values.Get("q"))), values.Get("kind"), values.Get("after")
-	v := &deskpage.People{Frame: c.frame("people.title", "people"), Words: values.Get("q"), Asked: words != "" || kind != ""}
+	v := &deskpage.People{Frame: c.frame("people.title", "people"), Words: values.Get("q"), Asked: words != "" || kind != "", Mail: c.h.o.Mail != nil}
 	for _, k := range userKinds {
 		v.Kinds = append(v.Kinds, deskpage.Option{Value: k, Text: c.language.Text("userkind." + k), Chosen: k == kind})
 	}

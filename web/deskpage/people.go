@@ -40,6 +40,7 @@ type People struct {
 	Next   string // URL of the next page; "" on the last one
 	Asked  bool
 	Groups []string
+	Mail   bool // the page of waiting mail is there
 }
 
 // Person is a user in a list.
