@@ -429,6 +429,9 @@ func (in *intake) add(ctx context.Context, list []int, bookmark *stele.MinterSta
 	}
 	model.Bound()
 	errs, err := in.store.Ingest(ctx, records, in.namespaceTree.counter, in.namespaceTree.touch(), bookmark, model)
+	if err == nil {
+		in.offer(records, errs)
+	}
 	in.Registrar.o.OnCommit(records...)
 	if err != nil {
 		return tell("import", err)
@@ -436,16 +439,21 @@ func (in *intake) add(ctx context.Context, list []int, bookmark *stele.MinterSta
 	for k, i := range list {
 		in.errs[i] = in.hush(ctx, "import", errs[k], in.records[i])
 	}
-	if in.Registrar.o.OnIngest != nil {
-		written := records[:0:0]
-		for k, r := range records {
-			if errs[k] == nil {
-				written = append(written, r)
-			}
-		}
-		in.Registrar.o.OnIngest(written)
-	}
 	return nil
+}
+
+// offer tells of the records that were certainly written.
+func (in *intake) offer(records []*stele.Record, errs []error) {
+	if in.Registrar.o.OnIngest == nil {
+		return
+	}
+	written := make([]*stele.Record, 0, len(records))
+	for k, r := range records {
+		if errs[k] == nil {
+			written = append(written, r)
+		}
+	}
+	in.Registrar.o.OnIngest(written)
 }
 
 const opImport = "import"

@@ -38,7 +38,7 @@ type Options struct {
 	// not change them.
 	OnCommit func(records ...*stele.Record)
 
-	// OnIngest is called with the new records that an import has written, after OnCommit: the
+	// OnIngest is called with the new records that an import has written, before OnCommit: the
 	// search index's Offer. They do not change any more.
 	OnIngest func(records []*stele.Record)
 

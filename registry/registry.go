@@ -144,7 +144,6 @@ func (r *Registry) Committed(records ...*stele.Record) {
 func (r *Registry) offer(records []*stele.Record) {
 	if r.Search != nil {
 		r.Search.Index.Offer(records)
-		r.Search.Index.Notify()
 	}
 }
 

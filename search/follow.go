@@ -128,6 +128,7 @@ func (x *Index) Rebuild(ctx context.Context, progress func(Status)) error {
 		return err
 	}
 	defer func() { <-x.turn }()
+	x.offers.forget()
 	if err := x.replace(ctx); err != nil {
 		return err
 	}
@@ -142,6 +143,7 @@ func (x *Index) Erase(ctx context.Context) error {
 	}
 	defer func() { <-x.turn }()
 	defer x.Notify()
+	x.offers.forget() // it may be what was erased
 	return x.replace(ctx)
 }
 
@@ -181,6 +183,7 @@ func (x *Index) follow(ctx context.Context, whole bool, progress func(Status)) e
 			reason = "the registry has fewer changes than it had"
 		case now.Change == at.mark.Seq:
 			x.last.Store(now.Change)
+			x.offers.drop() // all of it came too late
 			return nil
 		}
 		if reason == "" {
@@ -192,7 +195,8 @@ func (x *Index) follow(ctx context.Context, whole bool, progress func(Status)) e
 				}
 			}
 			if err := x.index(ctx, last, given, progress); !errors.Is(err, errOtherFeed) {
-				if err == nil && !whole {
+				// Records that were offered after their change was indexed are left.
+				if err == nil && uint64(len(given)) > now.Change-last {
 					x.offers.drop()
 				}
 				return err
@@ -201,8 +205,7 @@ func (x *Index) follow(ctx context.Context, whole bool, progress func(Status)) e
 			}
 			reason = "the registry has other changes than it had"
 		}
-		x.offers.take()
-		x.offers.drop()
+		x.offers.forget()
 		x.o.Log.Warn("the search index is made anew", "folder", x.o.Folder, "reason", reason)
 		if err := x.replace(ctx); err != nil {
 			return err
@@ -274,8 +277,10 @@ func (x *Index) index(ctx context.Context, last uint64, given map[stele.ID]*stel
 			cancel() // the others end soon
 			continue
 		}
-		if len(given) > 0 {
-			done = append(done, j.changes...)
+		for _, c := range j.changes {
+			if given[c.ID] != nil {
+				done = append(done, c)
+			}
 		}
 		if progress != nil {
 			progress(x.Status())

@@ -57,7 +57,7 @@ func (o *offers) take() map[stele.ID]*stele.Record {
 	return o.given
 }
 
-// drop forgets what was offered: all of it was indexed, or is of another registry.
+// drop forgets what was taken.
 func (o *offers) drop() {
 	o.given = nil
 	o.mu.Lock()
@@ -68,6 +68,12 @@ func (o *offers) drop() {
 			o.size += r.StoredSize()
 		}
 	}
+}
+
+// forget forgets all that was offered until now.
+func (o *offers) forget() {
+	o.take()
+	o.drop()
 }
 
 // dropChanges forgets the records of changes that were indexed.

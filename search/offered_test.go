@@ -97,7 +97,7 @@ func TestOffered(t *testing.T) {
 	if got := source.read.Load(); got != 0 {
 		t.Errorf("%d records were read", got)
 	}
-	if s := x.Status(); s.Documents != n || x.offers.size != 0 || x.offers.given != nil || x.offers.lists != nil {
+	if s := x.Status(); s.Documents != n || x.offers.size != 0 || len(x.offers.given) != 0 || x.offers.lists != nil {
 		t.Errorf("%d documents; %d bytes are kept", s.Documents, x.offers.size)
 	}
 	page, err := x.Find(t.Context(), &Query{Text: "rios", Limit: MaxLimit}, everything)
@@ -136,7 +136,7 @@ func TestOfferedNot(t *testing.T) {
 	if err := x.CatchUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if x.offers.size != 0 || x.offers.given != nil {
+	if x.offers.size != 0 || len(x.offers.given) != 0 {
 		t.Errorf("%d bytes are kept for ever", x.offers.size)
 	}
 }
@@ -155,5 +155,32 @@ func TestOfferedBound(t *testing.T) {
 	}
 	if source.read.Load() != 10 || countFound(t, x, "rios") != 10 {
 		t.Errorf("%d records were read", source.read.Load())
+	}
+}
+
+// TestOfferedLate has records offered after they were indexed, block by block: they are not kept.
+// What was offered is forgotten when the index is erased, since it may be what had to go.
+func TestOfferedLate(t *testing.T) {
+	store, _, x := newOffered(t)
+	list := ingested(t, store, 0, blockSize, "rios")
+	if err := x.catchUp(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	x.Offer(list)
+	more := ingested(t, store, blockSize, 2*blockSize, "rios")
+	x.Offer(more)
+	if err := x.catchUp(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if x.offers.size != 0 || len(x.offers.given) != 0 {
+		t.Errorf("%d bytes of %d records are kept", x.offers.size, len(x.offers.given))
+	}
+	x.Offer(list[:1])
+	if err := x.CatchUp(t.Context()); err != nil || x.offers.size != 0 || len(x.offers.given) != 0 {
+		t.Errorf("%d bytes are kept without a change, %v", x.offers.size, err)
+	}
+	x.Offer(list[:1])
+	if err := x.Erase(t.Context()); err != nil || x.offers.size != 0 || len(x.offers.given) != 0 || len(x.offers.lists) != 0 {
+		t.Errorf("%d bytes are kept after the index is erased, %v", x.offers.size, err)
 	}
 }

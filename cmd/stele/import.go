@@ -155,18 +155,18 @@ func (p *program) importRecords(ctx context.Context, l *Registry, f *bulk.File, 
 	if im.FileImport, err = bulk.NewFileImport(ctx, l, l.Schemes, f, o.FileOptions); err != nil {
 		return err
 	}
-	if im.Mark.Done {
-		return p.importDone(im)
-	}
-	defer waitForGarbage()()
-	if im.Mark.Offset > 0 {
-		fmt.Fprintf(p.stderr, "import: continues at line %s\n", grouped(int64(im.Mark.Line)))
-	}
 	finish := func(context.Context) error { return nil }
 	if o.index && !o.DryRun {
 		if finish, err = l.Index(ctx); err != nil {
 			return err
 		}
+	}
+	if im.Mark.Done {
+		return errors.Join(p.importDone(im), finish(ctx))
+	}
+	defer waitForGarbage()()
+	if im.Mark.Offset > 0 {
+		fmt.Fprintf(p.stderr, "import: continues at line %s\n", grouped(int64(im.Mark.Line)))
 	}
 	begin := p.now()
 	err = im.Run(ctx, func() bulk.Progress {
