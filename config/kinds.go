@@ -286,7 +286,7 @@ func readTimeout(s *Setting, text string) (any, error) {
 
 // Limits on leases. A server renews one four times in its life, and its clock is not exact.
 const (
-	minLease = 100 * time.Millisecond
+	minLease = time.Second
 	maxLease = time.Hour
 )
 

@@ -238,6 +238,9 @@ func (w *working) writeRows(ctx context.Context, rows []*bulk.Row) error {
 	if err != nil || len(good) == 0 {
 		return err
 	}
+	if err := w.holds(); err != nil {
+		return err
+	}
 	if err := bulk.Ingest(ctx, w.Board.o.Registrar, good, registrar.ImportOptions{Update: w.job.Upload.Update, Import: w.job.Import}); err != nil {
 		return err
 	}

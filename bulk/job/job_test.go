@@ -227,12 +227,22 @@ func TestOneServerWorks(t *testing.T) {
 	if ok, err := other.claim(t.Context(), job.ID); ok || err != nil {
 		t.Fatal("two servers work on a job", err)
 	}
+	changes, err := store.LastChange(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	now.Add(int64(DefaultLease / time.Second))
 	if ok, err := other.claim(t.Context(), job.ID); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if err := held.save(t.Context(), func(j *Job) { j.Done = 1000 }); !errors.Is(err, errLost) {
 		t.Errorf("a server without the lease writes progress: %v", err)
+	}
+	if err := held.run(t.Context()); !errors.Is(err, errLost) { // it was suspended, and goes on
+		t.Errorf("a server without the lease works: %v", err)
+	}
+	if n, err := store.LastChange(t.Context()); err != nil || n != changes {
+		t.Errorf("a server without the lease writes %d changes, %v", n-changes, err)
 	}
 	if err := other.end(t.Context(), other.run(t.Context())); err != nil {
 		t.Fatal(err)

@@ -211,6 +211,9 @@ func (w *working) replacePart(ctx context.Context, list []*stele.Record) error {
 		return err
 	}
 	if len(rows) > 0 {
+		if err := w.holds(); err != nil {
+			return err
+		}
 		if err := bulk.Ingest(user, w.Board.o.Registrar, rows, registrar.ImportOptions{Update: true, Import: w.job.Import, Versions: versions}); err != nil {
 			return err
 		}

@@ -83,10 +83,10 @@ func (w *working) revert(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	told := make(map[string]bool)
+	told := make(map[string]Kind)
 	if w.resumed {
 		if err := w.Board.Outcomes(ctx, &w.job, func(o Outcome) bool {
-			told[o.ID] = true
+			told[o.ID] = o.Kind
 			return true
 		}); err != nil {
 			return err
@@ -100,6 +100,9 @@ func (w *working) revert(ctx context.Context) error {
 		counts := w.job.Counts
 		for _, o := range steps {
 			counts.add(o.Kind)
+			if told[o.ID] == Refused { // before; it is counted once
+				counts.Refused--
+			}
 		}
 		c, err := change(partName(w.job.ID, w.job.Parts), nil, &part{Rows: steps})
 		if err != nil {
@@ -122,8 +125,9 @@ func (w *working) revert(ctx context.Context) error {
 		return user.renew(w)
 	}
 	result, err := w.Board.o.Registrar.RevertImport(user, of.Import, registrar.RevertOptions{Retell: w.resumed}, func(step registrar.RevertStep) error {
-		if told[step.ID.String()] {
-			return nil
+		// What an earlier attempt had to leave may be undone by this one.
+		if kind := told[step.ID.String()]; kind == Changed || kind == Refused && step.Status == registrar.RevertLeft {
+			return ctx.Err()
 		}
 		o := Outcome{ID: step.ID.String(), Kind: Changed}
 		if step.Status == registrar.RevertLeft {

@@ -139,7 +139,20 @@ type working struct {
 	resumed bool // an earlier attempt may have done the next step
 
 	mu    sync.Mutex
-	lease []byte // the value of its cell
+	lease []byte    // the value of its cell
+	until time.Time // it ends, by the clock of this server
+}
+
+// holds returns errLost if the lease has ended before this server could renew it, since it was
+// suspended or cut off: another one may work on the job by now. It is asked before anything is written that
+// the lease itself does not guard.
+func (w *working) holds() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.Board.now().Before(w.until) {
+		return errLost
+	}
+	return nil
 }
 
 // errLost says that another server works on the job.
@@ -180,7 +193,8 @@ func (w *working) claim(ctx context.Context, id string) (bool, error) {
 	if err != nil || !ok || l.Server != "" && w.Board.now().Before(l.Until) {
 		return false, err
 	}
-	c, err := change(leaseCells+id, before, &lease{Server: w.name, Until: w.Board.now().Add(w.lifetime())})
+	w.until = w.Board.now().Add(w.lifetime())
+	c, err := change(leaseCells+id, before, &lease{Server: w.name, Until: w.until})
 	if err != nil {
 		return false, err
 	}
@@ -219,12 +233,13 @@ func (w *working) renew(ctx context.Context, lose context.CancelCauseFunc) {
 			return
 		}
 		w.mu.Lock()
-		c, err := change(leaseCells+w.job.ID, w.lease, &lease{Server: w.name, Until: w.Board.now().Add(w.lifetime())})
+		until := w.Board.now().Add(w.lifetime())
+		c, err := change(leaseCells+w.job.ID, w.lease, &lease{Server: w.name, Until: until})
 		if err == nil {
 			err = w.Board.o.Registrar.KeepWork(asServer(ctx), c)
 		}
 		if err == nil {
-			w.lease = c.After
+			w.lease, w.until = c.After, until
 		}
 		w.mu.Unlock()
 		if errors.Is(err, stele.Conflict) {
