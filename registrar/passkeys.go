@@ -229,7 +229,7 @@ func (r *Registrar) changePasskey(ctx context.Context, op, id string, change fun
 	}
 }
 
-// restorePasskeys removes the passkeys and passwords that the backup has and the registry that it replaces has not: their
+// restorePasskeys removes the passkeys, passwords and addresses that the backup has and the registry that it replaces has not: their
 // users removed them since. If that registry is not known, all of them are removed unless the
 // operator accepts what the backup has; users sign in by a one-time link then.
 func (r *Registrar) restorePasskeys(ctx context.Context, l *Legacy) error {
@@ -242,7 +242,7 @@ func (r *Registrar) restorePasskeys(ctx context.Context, l *Legacy) error {
 		known[c.Name] = true
 	}
 	var gone []stele.CellChange
-	for _, cells := range []string{auth.PasskeyCells, password.Cells} {
+	for _, cells := range []string{auth.PasskeyCells, password.Cells, auth.MailboxCells} {
 		for c, err := range r.store.Cells(ctx, cells, "") {
 			if err != nil {
 				return tell(op, err)

@@ -311,6 +311,7 @@ func (r *Registrar) EnterByPassword(ctx context.Context, p PasswordProof, agent,
 		prepared = "" // which no password is
 	}
 	var verified string // the hash that the password was compared with
+	var rehash bool
 	var rehashed string
 	for attempt := 1; ; attempt++ {
 		held, stored, err := r.heldPassword(ctx, op, name)
@@ -325,11 +326,7 @@ func (r *Registrar) EnterByPassword(ctx context.Context, p PasswordProof, agent,
 			if !ok {
 				return "", auth.Session{}, passwordRefused()
 			}
-			if verified, rehashed = stored.Hash, ""; outdated {
-				if rehashed, err = r.hasher.Hash(ctx, prepared); err != nil {
-					return "", auth.Session{}, err
-				}
-			}
+			verified, rehash, rehashed = stored.Hash, outdated, ""
 		}
 		now := r.now()
 		if err := stored.Key.Open(r.o.Secrets, stored.Place()); err != nil {
@@ -344,6 +341,12 @@ func (r *Registrar) EnterByPassword(ctx context.Context, p PasswordProof, agent,
 			return "", auth.Session{}, passwordRefused()
 		} else if err != nil {
 			return "", auth.Session{}, err
+		}
+		// Not before the code is known to be right: the time that it takes would tell a right password.
+		if rehash && rehashed == "" {
+			if rehashed, err = r.hasher.Hash(ctx, prepared); err != nil {
+				return "", auth.Session{}, err
+			}
 		}
 		if stored.Step, stored.Used = step, now; rehashed != "" {
 			stored.Hash = rehashed

@@ -307,7 +307,7 @@ func mayDecide(ctx context.Context, s *namespaceTree, p *Proposal) bool {
 // mayReadProposal reports whether the caller may read a proposal.
 func mayReadProposal(ctx context.Context, s *namespaceTree, p *Proposal) bool {
 	who := auth.From(ctx)
-	if p.By == who.Name && who.IsKnown() && who.Has(auth.ScopeRead) {
+	if p.By == who.Name && who.IsKnown() && who.Has(auth.ScopeRead) && who.IsWithin(s.ancestorsAt(p.Namespace)...) {
 		return true
 	}
 	return p.IsOpen() && mayDecide(ctx, s, p)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // reviewed returns a fixture with a namespace in which ed edits and olga approves.
@@ -236,6 +237,32 @@ func TestProposalsGrantNothing(t *testing.T) {
 	now.Metadata = stele.Metadata{"what": "changed"}
 	_, err = f.Propose(as("ed"), Proposal{Record: now, Base: now.Version})
 	wantKind(t, "a change of a withdrawn record", err, stele.Gone)
+}
+
+// TestProposalsOfLimitedToken: a token for one namespace reads and ends no proposals elsewhere, not even
+// those of its own user.
+func TestProposalsOfLimitedToken(t *testing.T) {
+	f := reviewed(t)
+	f.user("ed")
+	f.space("ark:12345/y6", owner("ed"))
+	p := must(f.Propose(as("ed"), Proposal{Record: &stele.Record{ID: f.id("ark:12345/x5own"), State: stele.Active, Targets: target("https://example.org/1")}}))(t)
+	for _, namespace := range []string{"ark:12345/y6", "ark:12345/x5"} {
+		want := namespace == "ark:12345/x5"
+		credential, _ := f.made(f.admin, auth.TokenRequest{User: "ed", Scopes: []auth.Scope{auth.ScopeWrite}, Namespaces: []string{namespace}})
+		seen := 0
+		for _, err := range f.Proposals(f.by(credential)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen++
+		}
+		if _, _, err := f.Proposal(f.by(credential), p.ID); (seen == 1) != want || (err == nil) != want {
+			t.Errorf("a token for %s sees %d proposals, %v", namespace, seen, err)
+		}
+		if err := f.Decline(f.by(credential), p.ID, ""); (err == nil) != want {
+			t.Errorf("a token for %s ends the proposal: %v", namespace, err)
+		}
+	}
 }
 
 // TestRestoreKeepsReview: a backup from before a namespace was reviewed does not let its editors write.

@@ -3,8 +3,10 @@ package registrar
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth/password"
@@ -17,7 +19,32 @@ import (
 const secretCell = "secret key"
 
 // secretMarks begin the names of the cells that hold secrets.
-var secretMarks = []string{zonekey.CellPrefix, zonekey.TSIGCellPrefix, password.Cells}
+var secretMarks = []string{zonekey.CellPrefix, zonekey.TSIGCellPrefix, password.Cells, LetterCells}
+
+// LetterCells are the cells of letters that wait to be sent.
+const LetterCells = WorkCells + "letter "
+
+// SealedLetter is a letter as it is kept: it may have a one-time link in it. Its place is its cell.
+type SealedLetter struct {
+	Letter secret.Value `json:"letter"`
+}
+
+// sealLetter is a [SecretCodec] for letters; isLetter is false if the cell is another one.
+func sealLetter(c stele.Cell, seal func(place string, v *secret.Value) (changed bool, err error)) (after []byte, isLetter bool, err error) {
+	if !strings.HasPrefix(c.Name, LetterCells) {
+		return nil, false, nil
+	}
+	var l SealedLetter
+	if err := json.Unmarshal(c.Value, &l); err != nil {
+		return nil, true, refuse("encrypt secret", stele.ID{}, stele.Internal, "job.cell-damaged", `the cell "{cell}" is damaged: {cause}`, c.Name, err)
+	}
+	changed, err := seal(c.Name, &l.Letter)
+	if err != nil || !changed {
+		return nil, true, err
+	}
+	after, err = json.Marshal(&l)
+	return after, true, err
+}
 
 // SecretCodec finds the secret in a cell: it calls seal with the secret and with the name
 // of the place that the secret belongs to, and returns the new value of the cell if seal
@@ -28,6 +55,9 @@ type SecretCodec func(c stele.Cell, seal func(place string, v *secret.Value) (ch
 func withPasswords(codec SecretCodec) SecretCodec {
 	return func(c stele.Cell, seal func(place string, v *secret.Value) (changed bool, err error)) ([]byte, error) {
 		if after, isPassword, err := password.SealCell(c, seal); isPassword {
+			return after, err
+		}
+		if after, isLetter, err := sealLetter(c, seal); isLetter {
 			return after, err
 		}
 		return codec(c, seal)

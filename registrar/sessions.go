@@ -51,8 +51,9 @@ func (r *Registrar) CreateMailedLink(ctx context.Context, user string, life time
 		return "", auth.Link{}, tell(op, err)
 	}
 	ended, valid, err := r.endedCells(ctx, op, auth.LinkCells, func(c stele.Cell) (ended, valid bool) {
+		// A link that is mailed takes the place of the others: one of them may have gone to a wrong address.
 		other, err := auth.ReadLink(c)
-		return err != nil || other.Ended(now), err == nil && other.User == user
+		return err != nil || other.Ended(now) || mailed != nil && other.User == user, err == nil && other.User == user
 	})
 	if err != nil {
 		return "", auth.Link{}, err
@@ -75,12 +76,21 @@ func (r *Registrar) CreateMailedLink(ctx context.Context, user string, life time
 // UseLink signs in by a link. The link, which the caller got from [auth.Directory.Link] with its
 // cell, is used up in the same commit: Conflict if another request was faster.
 func (r *Registrar) UseLink(ctx context.Context, l auth.Link, held stele.Cell, agent string) (credential string, s auth.Session, err error) {
-	also, err := r.linkRead(ctx, opSignIn, l)
+	used, err := r.LinkUsed(ctx, l, held)
 	if err != nil {
 		return "", auth.Session{}, err
 	}
-	return r.beginSession(ctx, opSignIn, auth.Session{User: l.User, How: auth.ProvedByLink, Agent: agent, Proved: r.now()},
-		append(also, stele.CellChange{Name: held.Name, Before: held.Value})...)
+	return r.beginSession(ctx, opSignIn, auth.Session{User: l.User, How: auth.ProvedByLink, Agent: agent, Proved: r.now()}, used...)
+}
+
+// LinkUsed returns the changes by which a link is used up. If the link was mailed, its user has
+// read that mail, so the address is confirmed. Only a server may call it.
+func (r *Registrar) LinkUsed(ctx context.Context, l auth.Link, held stele.Cell) ([]stele.CellChange, error) {
+	if err := serverOnly(ctx, opSignIn); err != nil {
+		return nil, err
+	}
+	also, err := r.linkRead(ctx, opSignIn, l)
+	return append(also, stele.CellChange{Name: held.Name, Before: held.Value}), err
 }
 
 // BeginSession begins a session of a user, and returns its credential, which is not stored.

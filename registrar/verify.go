@@ -261,7 +261,7 @@ func (v *audit) proposals(ctx context.Context) error {
 		if cell.Name != proposalCells+p.ID {
 			v.problem("verify.proposal-of-other-cell", `The cell "{cell}" has the proposal {proposal}.`, cell.Name, p.ID)
 		}
-		if v.namespaceTree.Get(p.Namespace) == nil {
+		if p.Namespace.Prefix != "" && v.namespaceTree.Get(p.Namespace) == nil { // a record may be in none
 			v.problem("verify.proposal-of-missing-namespace", "The proposal {proposal} is one of the namespace {namespace}, which is not there.", p.ID, p.Namespace)
 		}
 		if p.Base == 0 {

@@ -219,7 +219,11 @@ func (c *call) invited(s issuer.Settings, v issuer.Visit, a auth.Arrival) error 
 		return err
 	}
 	// The link is used up in the same commit, so that it links one account only.
-	if _, err := c.h.o.Registrar.LinkIdentity(c.actFor(l.User), l.User, a.Issuer, a.Subject, a.Label, stele.CellChange{Name: held.Name, Before: held.Value}); err != nil {
+	used, err := c.h.o.Registrar.LinkUsed(c.actFor(l.User), l, held)
+	if err != nil {
+		return err
+	}
+	if _, err := c.h.o.Registrar.LinkIdentity(c.actFor(l.User), l.User, a.Issuer, a.Subject, a.Label, used...); err != nil {
 		return err
 	}
 	return c.arrive(a, auth.ProvedByIssuer+auth.Proof(s.URL), c.h.o.Now()) // by the link
