@@ -93,6 +93,9 @@ type Letter struct {
 	// Unsubscribe is the URL that ends letters of this kind by a POST (RFC 8058); "": there are no
 	// regular letters of this kind.
 	Unsubscribe string `json:"unsubscribe,omitempty"`
+
+	// Expires is when the letter is worth nothing, since its link has expired; zero: never.
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 // Limits on letters.

@@ -19,20 +19,22 @@ import (
 
 // What the names of cells begin with. The ID of a letter follows.
 const (
-	noteCells = registrar.WorkCells + "mail "   // what is known of a letter
-	textCells = registrar.WorkCells + "letter " // the letter itself, encrypted: it may have a one-time link
+	noteCells = registrar.WorkCells + "mail " // what is known of a letter
+	textCells = registrar.LetterCells         // the letter itself, encrypted: it may have a one-time link
 )
 
 // Limits on the queue.
 const (
-	MaxWaiting   = 5000               // letters that are to be sent
-	HourAddress  = 10                 // letters to one address in an hour
-	HourUser     = 100                // letters that one user causes in an hour
-	GiveUpAfter  = 5 * 24 * time.Hour // as RFC 5321, section 4.5.4.1, advises
-	keepSent     = time.Hour          // notes of letters that were sent: the limits count them
-	keepGivenUp  = 30 * 24 * time.Hour
-	firstPause   = time.Minute
-	longestPause = 6 * time.Hour
+	MaxWaiting    = 5000               // letters that are to be sent
+	HourAddress   = 10                 // letters to one address in an hour
+	hourConfirm   = 3                  // letters that ask one address for a user, in an hour
+	maxOwnWaiting = 100                // letters of a user that wait or were given up, with which the user may ask for an address
+	HourUser      = 100                // letters that one user causes in an hour
+	GiveUpAfter   = 5 * 24 * time.Hour // as RFC 5321, section 4.5.4.1, advises
+	keepSent      = time.Hour          // notes of letters that were sent: the limits count them
+	keepGivenUp   = 30 * 24 * time.Hour
+	firstPause    = time.Minute
+	longestPause  = 6 * time.Hour
 )
 
 // State is what became of a letter.
@@ -55,6 +57,7 @@ type Note struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	Next    time.Time `json:"next,omitzero"` // of the next attempt
 	Tries   int       `json:"tries,omitempty"`
+	Expires time.Time `json:"expires,omitzero"`  // when the letter is worth nothing
 	Problem *Problem  `json:"problem,omitempty"` // of the last attempt
 
 	Holder string    `json:"holder,omitempty"` // the server that sends it now
@@ -129,11 +132,6 @@ func (q *Queue) newID() (string, error) {
 	return string(random), nil
 }
 
-// sealedLetter is a letter as it is kept.
-type sealedLetter struct {
-	Letter secret.Value `json:"letter"`
-}
-
 // Prepare returns the changes that put a letter into the queue, for the commit that the letter is about:
 // both are kept, or neither. The caller calls [Queue.Wake] after the commit. The letter gets its Message-ID and date.
 // Exhausted if the recipient gets, or the user by causes, too many letters in an hour.
@@ -147,14 +145,14 @@ func (q *Queue) Prepare(ctx context.Context, kind Kind, by string, l *Letter) ([
 	if err := l.check(); err != nil {
 		return nil, refuse(stele.Invalid, "", "{cause}", err)
 	}
-	if err := q.mayAdd(ctx, now, l.To, by); err != nil {
+	if err := q.mayAdd(ctx, now, kind, l.To, by); err != nil {
 		return nil, err
 	}
 	clear, err := json.Marshal(l)
 	if err != nil {
 		return nil, err
 	}
-	kept := sealedLetter{secret.NewValue(clear)}
+	kept := registrar.SealedLetter{Letter: secret.NewValue(clear)}
 	if err := q.o.Registrar.SealSecret(asServer(ctx), textCells+id, &kept.Letter); err != nil {
 		return nil, err
 	}
@@ -162,7 +160,7 @@ func (q *Queue) Prepare(ctx context.Context, kind Kind, by string, l *Letter) ([
 	if err != nil {
 		return nil, err
 	}
-	note, err := json.Marshal(&Note{ID: id, Kind: kind, To: l.To, By: by, State: Waiting, Created: now, Next: now})
+	note, err := json.Marshal(&Note{ID: id, Kind: kind, To: l.To, By: by, State: Waiting, Created: now, Next: now, Expires: l.Expires})
 	if err != nil {
 		return nil, err
 	}
@@ -171,8 +169,11 @@ func (q *Queue) Prepare(ctx context.Context, kind Kind, by string, l *Letter) ([
 
 // mayAdd counts the letters of the last hour. Two requests at the same time may both be the last one;
 // the limits need not be exact.
-func (q *Queue) mayAdd(ctx context.Context, now time.Time, to, by string) error {
-	waiting, address, user := 0, 0, 0
+//
+// Letters that confirm an address have limits of their own, by user: any user may ask for any address, and must
+// not use up what an administrator may send there, nor fill the queue.
+func (q *Queue) mayAdd(ctx context.Context, now time.Time, kind Kind, to, by string) error {
+	waiting, address, user, confirmed, kept := 0, 0, 0, 0, 0
 	for n, err := range q.notes(ctx) {
 		if err != nil {
 			return err
@@ -180,22 +181,32 @@ func (q *Queue) mayAdd(ctx context.Context, now time.Time, to, by string) error 
 		if n.State == Waiting {
 			waiting++
 		}
+		own := n.By == by && by != ""
+		if own && n.State != Sent {
+			kept++
+		}
 		if now.Sub(n.Created) >= time.Hour {
 			continue
 		}
-		if strings.EqualFold(n.To, to) {
+		switch {
+		case !strings.EqualFold(n.To, to):
+		case n.Kind != ConfirmKind:
 			address++
+		case own:
+			confirmed++
 		}
-		if n.By == by && by != "" {
+		if own {
 			user++
 		}
 	}
 	switch {
 	case waiting >= MaxWaiting:
 		return refuse(stele.Exhausted, "mail.queue-full", "{count} mails wait to be sent; try again later, and see whether the mail server takes them", waiting)
-	case address >= HourAddress:
+	case kind == ConfirmKind && confirmed >= hourConfirm:
+		return refuse(stele.Exhausted, "mail.too-many-to-address", "this address has got {count} mails in the last hour; try again later", confirmed)
+	case kind != ConfirmKind && address >= HourAddress:
 		return refuse(stele.Exhausted, "mail.too-many-to-address", "this address has got {count} mails in the last hour; try again later", address)
-	case user >= HourUser:
+	case user >= HourUser || kind == ConfirmKind && kept >= maxOwnWaiting:
 		return refuse(stele.Exhausted, "mail.too-many-by-user", "{count} mails were sent for you in the last hour; try again later", user)
 	}
 	return nil
@@ -222,13 +233,16 @@ func (q *Queue) Wake() {
 	}
 }
 
-// notes yields what is known of all letters.
+// notes yields what is known of all letters. One that can't be read does not stop the others.
 func (q *Queue) notes(ctx context.Context) func(yield func(Note, error) bool) {
 	return func(yield func(Note, error) bool) {
 		for c, err := range q.o.Registrar.WorkList(asServer(ctx), noteCells, "") {
 			var n Note
 			if err == nil {
-				err = decode(c, &n)
+				if damaged := decode(c, &n); damaged != nil {
+					q.o.Log.Error("what is known of a mail can't be read", "error", damaged.Error())
+					continue
+				}
 			}
 			if !yield(n, err) || err != nil {
 				return

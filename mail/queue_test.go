@@ -3,6 +3,7 @@ package mail
 import (
 	"context"
 	"errors"
+	"net/textproto"
 	"strings"
 	"sync"
 	"testing"
@@ -217,11 +218,25 @@ func TestRetries(t *testing.T) {
 func TestLimits(t *testing.T) {
 	o := newOffice(t)
 	q := o.queue()
-	for range HourAddress {
-		o.add(q, "ann@example.org")
-	}
 	add := func(to, by string) error {
 		return q.Add(t.Context(), LinkKind, by, &Letter{To: to, Subject: "s", Text: "t"})
+	}
+	// What users ask for does not use up what administrators may send.
+	for _, by := range []string{"eve", "eva", "evi", "evo"} {
+		for n := 1; ; n++ {
+			err := q.Add(t.Context(), ConfirmKind, by, &Letter{To: "ann@example.org", Subject: "s", Text: "t"})
+			if errors.Is(err, stele.Exhausted) != (n > hourConfirm) {
+				t.Fatalf("%d: %v", n, err)
+			}
+			if err != nil {
+				break
+			}
+		}
+	}
+	for range HourAddress {
+		if err := add("ann@example.org", "ann"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := add("ANN@example.org", "eve"); !errors.Is(err, stele.Exhausted) {
 		t.Errorf("one too many to an address: %v", err)
@@ -242,5 +257,50 @@ func TestLimits(t *testing.T) {
 		if err := add(to, "eve"); !errors.Is(err, stele.Invalid) {
 			t.Errorf("%q: %v", to, err)
 		}
+	}
+}
+
+// TestQueueGoesOn: a note that can't be read and a letter that can't be tried stop no others; a letter
+// whose link has expired is given up; what was sent is kept although the store fails for a moment, and although the
+// letter was encrypted anew meanwhile.
+func TestQueueGoesOn(t *testing.T) {
+	o := newOffice(t)
+	q := o.queue()
+	if err := o.r.KeepWork(auth.With(t.Context(), auth.Local()), stele.CellChange{Name: noteCells + "0", After: []byte("{")}); err != nil {
+		t.Fatal(err)
+	}
+	late := &Letter{To: "ann@example.org", Subject: "s", Text: "t", Expires: o.now.Add(time.Hour)}
+	if err := q.Add(t.Context(), LinkKind, "ann", late); err != nil {
+		t.Fatal(err)
+	}
+	o.now = o.now.Add(time.Hour)
+	o.add(q, "eve@example.org")
+	o.answer = func(l *Letter) error { // while it is sent, its key changes
+		for c := range o.store.Cells(t.Context(), textCells, "") {
+			if err := o.store.Apply(t.Context(), &stele.Commit{Cells: []stele.CellChange{{Name: c.Name, Before: c.Value, After: append(c.Value, ' ')}}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	o.due(q)
+	list := o.list(q)
+	if len(o.sent) != 1 || o.sent[0].To != "eve@example.org" || len(list) != 1 || list[0].State != GivenUp || list[0].Problem == nil || list[0].Problem.Code != "mail.link-expired" {
+		t.Errorf("sent %+v, left %+v", o.sent, list)
+	}
+	for c := range o.store.Cells(t.Context(), textCells, "") {
+		t.Errorf("%s is left", c.Name)
+	}
+	if err := q.Tidy(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestExplainHides: what a mail server repeats of a letter is neither logged nor shown.
+func TestExplainHides(t *testing.T) {
+	transport := &Transport{}
+	err := transport.explain(&textproto.Error{Code: 554, Msg: "5.1.1 <ann@example.org>: spam https://id.example.org/.desk/link/stele-link_a_b found"}, "ann@example.org")
+	if text := err.Error(); strings.Contains(text, "ann@") || strings.Contains(text, "stele-link") || !strings.Contains(text, "5.1.1 <...>: spam https://id.example.org/.desk/link/... found") {
+		t.Error(text)
 	}
 }

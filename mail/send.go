@@ -1,18 +1,23 @@
 package mail
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/secret"
+	"github.com/stele-id/stele/registrar"
 )
 
 const (
 	// leaseLife is how long a server that has died keeps a letter. It is longer than an attempt.
 	leaseLife = 2 * sendTime
+
+	endTries = 5 // to keep what became of a letter
+	endPause = 2 * time.Second
 
 	lookEvery = 5 * time.Second // for letters of other servers, and for those whose pause is over
 	tidyEvery = 10 * time.Minute
@@ -44,6 +49,7 @@ func (q *Queue) Run(ctx context.Context) {
 // SendDue tries each letter once whose time has come and that no other server sends.
 func (q *Queue) SendDue(ctx context.Context) error {
 	var due []string
+	var failed error
 	now := q.now()
 	for n, err := range q.notes(ctx) {
 		if err != nil {
@@ -57,11 +63,9 @@ func (q *Queue) SendDue(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := q.try(ctx, id); err != nil {
-			return err
-		}
+		failed = cmp.Or(failed, q.try(ctx, id)) // one that can't be tried must not hold up those after it
 	}
-	return nil
+	return failed
 }
 
 // read reads what is known of a letter, and its cell; a nil cell if it is not there.
@@ -87,7 +91,7 @@ func (q *Queue) keep(ctx context.Context, n *Note, before []byte, also ...stele.
 func (q *Queue) try(ctx context.Context, id string) error {
 	n, held, err := q.read(ctx, id)
 	now := q.now()
-	if err != nil || held == nil || n.State != Waiting || n.Holder != "" && now.Before(n.Until) {
+	if err != nil || held == nil || n.State != Waiting || now.Before(n.Next) || n.Holder != "" && now.Before(n.Until) {
 		return err
 	}
 	if n.Holder, err = q.newID(); err != nil {
@@ -100,7 +104,11 @@ func (q *Queue) try(ctx context.Context, id string) error {
 		return err
 	}
 	l, text, err := q.letter(ctx, id)
-	if err == nil {
+	switch {
+	case err != nil:
+	case !n.Expires.IsZero() && !now.Before(n.Expires):
+		err = &finalError{stele.Messagef("mail.link-expired", "the link in it expired before the mail server took the mail; make another")}
+	default:
 		err = q.o.Send(ctx, &l)
 	}
 	done := context.WithoutCancel(ctx) // what the mail server has accepted must be kept
@@ -118,7 +126,7 @@ func (q *Queue) letter(ctx context.Context, id string) (l Letter, value []byte, 
 	if value, err = q.o.Registrar.WorkCell(asServer(ctx), name); err != nil {
 		return l, nil, err
 	}
-	kept := sealedLetter{Letter: secret.Value{}}
+	var kept registrar.SealedLetter
 	if err := decode(stele.Cell{Name: name, Value: value}, &kept); err != nil {
 		return l, value, &finalError{err}
 	}
@@ -151,12 +159,36 @@ func (q *Queue) end(ctx context.Context, n *Note, held, text []byte, failed erro
 	if text == nil {
 		gone = nil
 	}
-	_, err := q.keep(ctx, n, held, gone...)
-	if errors.Is(err, stele.Conflict) {
-		q.o.Log.Warn("another server sent a mail at the same time", "mail", n.ID)
-		return nil
+	return q.keepEnd(ctx, n, held, gone)
+}
+
+// keepEnd keeps what became of an attempt. If the store does not answer, it tries again for a
+// while: a letter that was accepted and is not noted as sent would be sent again. A letter that was
+// encrypted under another key meanwhile is removed as it is now.
+func (q *Queue) keepEnd(ctx context.Context, n *Note, held []byte, gone []stele.CellChange) error {
+	for attempt := 1; ; attempt++ {
+		_, err := q.keep(ctx, n, held, gone...)
+		if err == nil || attempt == endTries {
+			return err
+		}
+		if errors.Is(err, stele.Conflict) {
+			_, now, readErr := q.read(ctx, n.ID)
+			if readErr == nil && !bytes.Equal(now, held) {
+				q.o.Log.Warn("another server sent a mail at the same time", "mail", n.ID)
+				return nil
+			}
+			for i := range gone {
+				if gone[i].Before, readErr = q.o.Registrar.WorkCell(asServer(ctx), gone[i].Name); readErr == nil && gone[i].Before == nil {
+					gone = nil
+					break
+				}
+			}
+		}
+		select {
+		case <-ctx.Done(): // never, if the caller's does not end
+		case <-time.After(endPause):
+		}
 	}
-	return err
 }
 
 // pause returns how long to wait after so many attempts: 1, 2, 4, ... minutes, and 6 hours at most.
@@ -172,12 +204,12 @@ func (q *Queue) Tidy(ctx context.Context) error {
 	now := q.now()
 	var old []stele.CellChange
 	for c, err := range q.o.Registrar.WorkList(asServer(ctx), noteCells, "") {
-		var n Note
-		if err == nil {
-			err = decode(c, &n)
-		}
 		if err != nil {
 			return err
+		}
+		var n Note
+		if decode(c, &n) != nil {
+			continue
 		}
 		if n.State == Sent && now.Sub(n.Ended) >= keepSent || n.State == GivenUp && now.Sub(n.Ended) >= keepGivenUp {
 			old = append(old, stele.CellChange{Name: c.Name, Before: c.Value})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/textproto"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -62,7 +63,7 @@ func (t *Transport) Send(ctx context.Context, l *Letter) error {
 	if m.IsDelivered() {
 		return nil // what failed came after the server had accepted the letter
 	}
-	return t.explain(err)
+	return t.explain(err, l.To)
 }
 
 // Check connects and signs in as for a letter, and sends none.
@@ -75,7 +76,7 @@ func (t *Transport) Check(ctx context.Context) error {
 	}
 	s, err := c.DialToSMTPClientWithContext(ctx)
 	if err != nil {
-		return t.explain(err)
+		return t.explain(err, "")
 	}
 	_ = c.CloseWithSMTPClient(s) // the check is done
 	return nil
@@ -214,8 +215,12 @@ func IsFinal(err error) bool {
 	return ok
 }
 
-// explain returns what went wrong, in a few words of the server's.
-func (t *Transport) explain(err error) error {
+// quotedLink is a one-time link or another credential of ours in an answer.
+var quotedLink = regexp.MustCompile(`(?i)stele-[a-z]+(_|%5f)\S*`)
+
+// explain returns what went wrong, in a few words of the server's. These are logged and shown, so
+// they are without the address of the recipient and without links of the letter, which some servers repeat.
+func (t *Transport) explain(err error, to string) error {
 	if err == nil {
 		return nil
 	}
@@ -236,6 +241,10 @@ func (t *Transport) explain(err error) error {
 	if i := strings.Index(text, ", affected "); i > 0 { // the recipient, which the caller knows
 		text = text[:i]
 	}
+	if to != "" {
+		text = strings.ReplaceAll(text, to, "...")
+	}
+	text = quotedLink.ReplaceAllString(text, "...")
 	if len(text) > maxReason {
 		text = strings.ToValidUTF8(text[:maxReason], "") + "..."
 	}

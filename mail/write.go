@@ -114,18 +114,28 @@ func (w *Writer) LostDevice(lang *language.Language, to string, o OneTimeLink) (
 }
 
 func (w *Writer) oneTime(lang *language.Language, to string, o OneTimeLink, subject, text string) (*Letter, error) {
-	return w.letter(to, &content{Language: lang.Tag, Subject: subject, Greeting: lang.Text("mail.greeting", "user", o.User),
+	return expiring(o.Expires)(w.letter(to, &content{Language: lang.Tag, Subject: subject, Greeting: lang.Text("mail.greeting", "user", o.User),
 		Paragraphs: []string{text, lang.Text("mail.once", "expires", lang.Moment(o.Expires))}, Link: &link{o.URL, lang.Text("mail.sign-in")},
-		After: []string{lang.Text("mail.unexpected")}, Footer: w.footer()})
+		After: []string{lang.Text("mail.unexpected")}, Footer: w.footer()}))
+}
+
+// expiring notes when a letter is worth nothing.
+func expiring(at time.Time) func(*Letter, error) (*Letter, error) {
+	return func(l *Letter, err error) (*Letter, error) {
+		if err == nil {
+			l.Expires = at
+		}
+		return l, err
+	}
 }
 
 func (w *Writer) footer() []string { return []string{w.site + ", " + w.base} }
 
 // Confirm makes the letter that asks a user to confirm an address.
 func (w *Writer) Confirm(lang *language.Language, to, user, url string, expires time.Time) (*Letter, error) {
-	return w.letter(to, &content{Language: lang.Tag, Subject: lang.Text("mail.confirm-subject", "site", w.site), Greeting: lang.Text("mail.greeting", "user", user),
+	return expiring(expires)(w.letter(to, &content{Language: lang.Tag, Subject: lang.Text("mail.confirm-subject", "site", w.site), Greeting: lang.Text("mail.greeting", "user", user),
 		Paragraphs: []string{lang.Text("mail.confirm", "user", user, "site", w.site), lang.Text("mail.confirm-until", "expires", lang.Moment(expires))},
-		Link:       &link{url, lang.Text("mail.confirm-button")}, After: []string{lang.Text("mail.unexpected")}, Footer: w.footer()})
+		Link:       &link{url, lang.Text("mail.confirm-button")}, After: []string{lang.Text("mail.unexpected")}, Footer: w.footer()}))
 }
 
 // Test makes a letter that an administrator sends to try the settings.

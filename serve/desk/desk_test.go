@@ -175,7 +175,7 @@ func (b *browser) translated(open func() page) {
 }
 
 // ours are English texts that are data of the tests, and not of pages.
-var ours = []string{"Maps of Pará", "Maps of Amapá", "A title of two lines", "An atlas of rivers", "It was wrong.", "It was registered by import 1, which was reverted."}
+var ours = []string{"Maps of Pará", "Maps of Amapá", "A title of two lines", "An atlas of rivers", "It was wrong.", "It was registered by import 1, which was reverted"}
 
 // post sends a form. What is refused is sent in Portuguese too.
 func (b *browser) post(path string, form url.Values) page {
