@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"hash/maphash"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -102,8 +103,9 @@ type Handler struct {
 	mux      *http.ServeMux
 	guarded  http.Handler
 	tries    *limit.Rate // attempts to sign in, by address
-	accounts *limit.Rate // attempts to sign in by a password, by user name
-	checks   checks      // what other servers said of zones when they were asked last
+	accounts *limit.Rate // attempts to sign in by a password, by a hash of the user name
+	seed     maphash.Seed
+	checks   checks // what other servers said of zones when they were asked last
 }
 
 // Attempts to sign in that an address may make, in a second on average and at once.
@@ -120,7 +122,7 @@ func New(o Options) *Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{o: o, mux: http.NewServeMux(), tries: limit.NewRate(tryRate, tryBurst), accounts: limit.NewRate(accountRate, accountBurst)}
+	h := &Handler{o: o, mux: http.NewServeMux(), tries: limit.NewRate(tryRate, tryBurst), accounts: limit.NewRate(accountRate, accountBurst), seed: maphash.MakeSeed()}
 	for pattern, serve := range h.open() {
 		h.mux.HandleFunc(pattern, h.answer(serve, false))
 	}

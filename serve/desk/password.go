@@ -2,8 +2,10 @@ package desk
 
 import (
 	"errors"
+	"hash/maphash"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -21,6 +23,8 @@ const (
 	accountRate  = 1
 	accountCost  = 600
 	accountBurst = 10 * accountCost
+
+	accountBuckets = limit.MaxBuckets / 2
 )
 
 func errNoPasswords() error {
@@ -32,15 +36,17 @@ func (c *call) takeAttempt(user string) (repay func(), err error) {
 	if !auth.IsName(user) {
 		return func() {}, nil // no account can have this name
 	}
-	now := c.h.o.Now()
-	if err := c.h.accounts.Take(user, accountCost, now); err != nil {
+	// Accounts share a fixed number of buckets: names that do not exist would push out the bucket of
+	// an account that is being guessed.
+	bucket := strconv.FormatUint(maphash.String(c.h.seed, user)%accountBuckets, 10)
+	if err := c.h.accounts.Take(bucket, accountCost, c.h.o.Now()); err != nil {
 		after := accountCost * 1.0
 		if refusal, ok := errors.AsType[*limit.Refusal](err); ok {
 			after = refusal.After.Minutes()
 		}
 		return nil, stele.Errorf("sign in", stele.ID{}, stele.Exhausted, "password.too-many-attempts", "there were too many attempts to sign in as this user; wait {minutes} minutes, or sign in by another way", int(after)+1)
 	}
-	return func() { c.h.accounts.Spend(user, -accountCost, now) }, nil
+	return func() { c.h.accounts.Spend(bucket, -accountCost, c.h.o.Now()) }, nil
 }
 
 // enterByPassword begins a session by the password and the code in a form. The session that the browser had ends.

@@ -2,15 +2,19 @@ package desk
 
 import (
 	"encoding/base32"
+	"errors"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth/password"
+	"github.com/stele-id/stele/internal/limit"
 )
 
 const goodPassword = "mint tractor violet cello"
@@ -162,6 +166,29 @@ func TestPasswordLimits(t *testing.T) {
 	}
 	if p := s.browser().with("ed", goodPassword, password.Code(a.key, password.Step(s.now)+1)).has(429); p.Header.Get("Retry-After") == "" {
 		t.Error("the answer does not say when to try again")
+	}
+}
+
+// TestPasswordLimitStays: attempts with other names do not push the count of an account out.
+func TestPasswordLimitStays(t *testing.T) {
+	s := newSite(t, withPasswords)
+	c := &call{h: s.handler}
+	refused := func() bool {
+		_, err := c.takeAttempt("ed")
+		return errors.Is(err, stele.Exhausted)
+	}
+	for n := 1; !refused(); n++ {
+		if n > 10 {
+			t.Fatal("attempts are not counted")
+		}
+	}
+	for i := range 2 * limit.MaxBuckets {
+		if _, err := c.takeAttempt("user" + strconv.Itoa(i)); err != nil && !errors.Is(err, stele.Exhausted) {
+			t.Fatal(err)
+		}
+	}
+	if !refused() {
+		t.Error("the count of the account is forgotten")
 	}
 }
 
