@@ -74,6 +74,9 @@ func (s *zoneSerials) of(zone string) *zoneSerial {
 // serialTimeout is how long a commit waits to learn its serials.
 const serialTimeout = 2 * time.Second
 
+// lateTimeout is how long the serials of all zones may take that are read beside answers.
+const lateTimeout = time.Minute
+
 // serialNews counts the reasons to read the serials of the zones, and those that were seen
 // to. What an answer says of a serial is kept until Changed grows, so no caller may take
 // the serial from before a change for the one after it: the serials count as read when
@@ -230,7 +233,7 @@ func (z *Zones) catchUp() {
 
 // isLate reads the serials, and reports whether that has to be done once more.
 func (z *Zones) isLate() bool {
-	ctx, cancel := context.WithTimeout(z.life, serialTimeout)
+	ctx, cancel := context.WithTimeout(z.life, lateTimeout)
 	defer cancel()
 	set, err := z.latest(ctx)
 	if err != nil || z.readSerials(ctx, set) != nil {

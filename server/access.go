@@ -29,7 +29,7 @@ func identifyRequest(r *registry.Registry, request *http.Request) (auth.Principa
 func (s *server) openAccess(running context.Context, r *registry.Registry) {
 	link, err := firstAdministrator(auth.With(running, auth.Local()), r)
 	if err != nil {
-		s.log.Error("no administrator could be made; stop the server and make one: stele user add "+firstUser+" --admin", "error", err.Error())
+		s.log.Error("no administrator could be made, or no link for one; stop the server, and make them: stele user add "+firstUser+" --admin; stele user link "+firstUser, "error", err.Error())
 	}
 	if link != "" {
 		s.o.FirstAccess(firstUser, cmp.Or(s.Base, s.https.url(), s.http.url())+desk.Root+"link/"+link)

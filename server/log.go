@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/serve/desk"
 	"github.com/stele-id/stele/serve/httpd"
 )
 
@@ -60,14 +61,20 @@ func (l *requestLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // credential is what a token looks like, wherever a client may have put it.
-var credential = regexp.MustCompile(`(?i)stele(-[a-z]+)?(_|%5f)[a-z0-9]+(_|%5f)[-_a-z0-9]*`)
+var credential = regexp.MustCompile(`(?i)stele((?:-|%2d)[a-z]+)?(_|%5f)[a-z0-9]+(_|%5f)[-_a-z0-9%]*`)
 
 // loggedTarget returns the request target as a log line has it. The query is left out if the
 // client sends a token, or asks the API or the DNS: it may be confidential.
 func loggedTarget(r *http.Request) string {
 	target := r.RequestURI
-	if path, _, asked := strings.Cut(target, "?"); asked && (r.Header["Authorization"] != nil || strings.Contains(path, "/api/") || strings.HasPrefix(path, "/dns-query")) {
+	if path, _, asked := strings.Cut(target, "?"); asked && (r.Header["Authorization"] != nil || strings.Contains(path, "/api/") || strings.HasPrefix(path, "/dns-query") || strings.HasPrefix(path, desk.Root+"issuer/")) {
 		target = path + "?..."
+	}
+	// Whatever follows is a secret, in any spelling.
+	for _, place := range []string{desk.Root + "link/", desk.Root + "confirm/"} {
+		if strings.HasPrefix(target, place) {
+			target = place + "..."
+		}
 	}
 	target = credential.ReplaceAllString(target, "stele${1}_...")
 	if len(target) > maxLogged {
