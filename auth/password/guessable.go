@@ -8,7 +8,7 @@ import (
 
 // commonText lists what common passwords are made of, in lower case and without spaces, one a line.
 //
-//go:embed common.txt
+//go:embed guessable.txt
 var commonText string
 
 // rows are the orders in which attackers try characters: rows of keyboards, and alphabets. Each is read in both
