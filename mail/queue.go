@@ -33,6 +33,7 @@ const (
 	GiveUpAfter   = 5 * 24 * time.Hour // as RFC 5321, section 4.5.4.1, advises
 	keepSent      = time.Hour          // notes of letters that were sent: the limits count them
 	keepGivenUp   = 30 * 24 * time.Hour
+	maxGivenUp    = 1000 // notes of letters that were given up
 	firstPause    = time.Minute
 	longestPause  = 6 * time.Hour
 )

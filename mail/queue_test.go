@@ -2,7 +2,9 @@ package mail
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/textproto"
 	"strings"
 	"sync"
@@ -293,6 +295,34 @@ func TestQueueGoesOn(t *testing.T) {
 	}
 	if err := q.Tidy(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestFewGivenUp: however many letters are given up, the newest notes of them are kept.
+func TestFewGivenUp(t *testing.T) {
+	o := newOffice(t)
+	q := o.queue()
+	for i := range maxGivenUp + 20 {
+		n := Note{ID: fmt.Sprintf("x%04d", (i*7)%(maxGivenUp+20)), State: GivenUp, Ended: o.now.Add(time.Duration(i) * time.Second)}
+		value, err := json.Marshal(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o.store.Apply(t.Context(), &stele.Commit{Cells: []stele.CellChange{{Name: noteCells + n.ID, After: value}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := q.Tidy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list := o.list(q)
+	if len(list) != maxGivenUp {
+		t.Errorf("%d notes are left", len(list))
+	}
+	for _, n := range list {
+		if n.Ended.Before(o.now.Add(20 * time.Second)) {
+			t.Errorf("a note of %s is left", n.Ended)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -199,10 +200,16 @@ func pause(tries int) time.Duration {
 	return min(firstPause<<(tries-1), longestPause)
 }
 
-// Tidy removes notes of letters that were sent or given up long ago.
+// Tidy removes notes of letters that were sent or given up long ago, and of those that were given up all but the
+// newest maxGivenUp.
 func (q *Queue) Tidy(ctx context.Context) error {
 	now := q.now()
 	var old []stele.CellChange
+	type ending struct {
+		at   time.Time
+		cell stele.CellChange
+	}
+	var givenUp []ending
 	for c, err := range q.o.Registrar.WorkList(asServer(ctx), noteCells, "") {
 		if err != nil {
 			return err
@@ -211,9 +218,17 @@ func (q *Queue) Tidy(ctx context.Context) error {
 		if decode(c, &n) != nil {
 			continue
 		}
-		if n.State == Sent && now.Sub(n.Ended) >= keepSent || n.State == GivenUp && now.Sub(n.Ended) >= keepGivenUp {
-			old = append(old, stele.CellChange{Name: c.Name, Before: c.Value})
+		gone := stele.CellChange{Name: c.Name, Before: c.Value}
+		switch {
+		case n.State == Sent && now.Sub(n.Ended) >= keepSent || n.State == GivenUp && now.Sub(n.Ended) >= keepGivenUp:
+			old = append(old, gone)
+		case n.State == GivenUp:
+			givenUp = append(givenUp, ending{n.Ended, gone})
 		}
+	}
+	slices.SortFunc(givenUp, func(a, b ending) int { return b.at.Compare(a.at) })
+	for _, e := range givenUp[min(len(givenUp), maxGivenUp):] {
+		old = append(old, e.cell)
 	}
 	for _, c := range old {
 		if err := q.o.Registrar.KeepWork(asServer(ctx), c); err != nil && !errors.Is(err, stele.Conflict) {
