@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/store/storetest"
 )
 
 // A line of an update is merged with what is registered.
@@ -182,6 +183,31 @@ func TestRevertGoesOn(t *testing.T) {
 		if rec := must(f.Get(f.admin, f.id(fmt.Sprintf("ark:12345/x%d", i))))(t); rec.State != stele.Withdrawn || rec.Version != 2 {
 			t.Fatalf("%s", document.AppendRecord(nil, rec))
 		}
+	}
+}
+
+// TestRevertTogether: of two servers that undo one import, the slower one does not report as left what
+// the other one has undone.
+func TestRevertTogether(t *testing.T) {
+	f := newFixture(t)
+	number := f.imported(f.admin, ImportOptions{}, `{"id":"ark:12345/x1","url":"https://example.org/1"}`, `{"id":"ark:12345/x2","url":"https://example.org/2"}`)
+	var faster []string
+	slow := New(&storetest.Faulty{Store: f.store, Fault: func(c *stele.Commit) (bool, error) {
+		if len(c.Records) > 0 && faster == nil {
+			faster = f.reverted(f.admin, number, RevertOptions{})
+		}
+		return true, nil
+	}}, f.schemes, f.o)
+	_, err := slow.RevertImport(f.admin, number, RevertOptions{}, func(s RevertStep) error {
+		t.Errorf("the slower server reports %v", s)
+		return nil
+	})
+	want(t, err, stele.Unavailable, "another server")
+	if len(faster) != 2 {
+		t.Errorf("the faster server reports %q", faster)
+	}
+	if rec := must(f.Get(f.admin, f.id("ark:12345/x1")))(t); rec.Version != 2 {
+		t.Errorf("x1 has version %d", rec.Version)
 	}
 }
 

@@ -1,6 +1,7 @@
 package registrar
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -325,6 +326,13 @@ func (v *reverting) commit(ctx context.Context, records []*stele.Record, steps [
 	err := v.save(ctx, records, false)
 	if err == nil || unsure(err) {
 		return err
+	}
+	held, err := v.store.Cell(ctx, importCell(v.own.Number))
+	if err != nil {
+		return tell(opRevert, err)
+	}
+	if !bytes.Equal(held, v.cell) { // records that it undid would be reported as left
+		return refuse(opRevert, stele.ID{}, stele.Unavailable, "import.revert-elsewhere", "another server undoes import {number} too; try again when it has ended", v.of.Number)
 	}
 	for _, rec := range records {
 		err := v.apply(ctx, opRevert, &stele.Commit{Records: []*stele.Record{rec}})
