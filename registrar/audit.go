@@ -187,6 +187,9 @@ func cellEntry(ctx context.Context, op string, c *stele.CellChange) *stele.Audit
 	if name, ok := strings.CutPrefix(c.Name, auth.SessionCells); ok && op == opSignOut {
 		return entry(ctx, op, "session:"+name)
 	}
+	if name, ok := strings.CutPrefix(c.Name, auth.LinkCells); ok && op == opEndLink {
+		return entry(ctx, op, "link:"+name)
+	}
 	return nil // a session or a link that ended is removed, or the link was used
 }
 

@@ -104,6 +104,7 @@ func (r *Registrar) ownPassword(ctx context.Context, op string) error {
 // NewPassword is what a user sends to set a password.
 type NewPassword struct {
 	Password string
+	Again    string   // the same, typed a second time
 	Offer    string   // the sealed text of an [Offer]; "": the app that the user has stays
 	Code     string   // of the app
 	Context  []string // names that the password must not be made of, beside that of the user
@@ -111,7 +112,7 @@ type NewPassword struct {
 
 // SetPassword sets the password and the authenticator app of the caller, who has proved recently who they
 // are. All other sessions of the user that began with a password end. Invalid, with [stele.Problems] of the paths
-// password, code and offer, if the password is not accepted or the code is wrong.
+// password, again, code and offer, if the password is not accepted or the code is wrong.
 func (r *Registrar) SetPassword(ctx context.Context, n NewPassword) error {
 	const op = "set password"
 	if err := r.ownPassword(ctx, op); err != nil {
@@ -121,6 +122,9 @@ func (r *Registrar) SetPassword(ctx context.Context, n NewPassword) error {
 	var problems stele.Problems
 	if err := password.Check(n.Password, append(n.Context, user)...); err != nil {
 		problems = append(problems, stele.Problem{Path: "password", Err: err})
+	}
+	if n.Password != n.Again {
+		problems = append(problems, stele.Problem{Path: "again", Err: stele.Messagef("password.again-differs", "this is not the same password; type both again")})
 	}
 	hash := ""
 	for attempt := 1; ; attempt++ {

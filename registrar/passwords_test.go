@@ -31,7 +31,7 @@ func (f *fixture) nextStep() { f.jump(password.Period) }
 func (f *fixture) password(user string) []byte {
 	f.t.Helper()
 	offer := must(f.OfferKey(f.inside(user)))(f.t)
-	if err := f.SetPassword(f.inside(user), NewPassword{Password: aPassword, Offer: offer.Sealed, Code: f.code(offer.Key)}); err != nil {
+	if err := f.SetPassword(f.inside(user), NewPassword{Password: aPassword, Again: aPassword, Offer: offer.Sealed, Code: f.code(offer.Key)}); err != nil {
 		f.t.Fatal(err)
 	}
 	f.nextStep()
@@ -125,7 +125,7 @@ func TestSetPassword(t *testing.T) {
 	f.user("ann")
 	f.user("bob")
 	offer := must(f.OfferKey(f.inside("ann")))(t)
-	good := NewPassword{Password: aPassword, Offer: offer.Sealed, Code: f.code(offer.Key), Context: []string{"Goeldi Museum"}}
+	good := NewPassword{Password: aPassword, Again: aPassword, Offer: offer.Sealed, Code: f.code(offer.Key), Context: []string{"Goeldi Museum"}}
 	want(t, f.SetPassword(as("ann"), good), stele.Forbidden, "at the desk")
 	want(t, f.SetPassword(f.admin, good), stele.Forbidden, "at the desk")
 	want(t, f.SetPassword(t.Context(), good), stele.Unauthenticated)
@@ -140,8 +140,9 @@ func TestSetPassword(t *testing.T) {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*NewPassword){
-		"password: password.too-short":   func(n *NewPassword) { n.Password = "short" },
-		"password: password.common":      func(n *NewPassword) { n.Password = "goeldi museum ann 1" },
+		"password: password.too-short":   func(n *NewPassword) { n.Password, n.Again = "short", "short" },
+		"password: password.common":      func(n *NewPassword) { n.Password, n.Again = "goeldi museum ann 1", "goeldi museum ann 1" },
+		"again: password.again-differs":  func(n *NewPassword) { n.Again = "violet cello mint tractor" },
 		"code: password.code-wrong":      func(n *NewPassword) { n.Code = "12345" },
 		"offer: password.offer-expired":  func(n *NewPassword) { n.Offer = "" },
 		"offer: password.offer-expired ": func(n *NewPassword) { n.Offer = "bnVsbA" },
@@ -167,7 +168,7 @@ func TestSetPassword(t *testing.T) {
 
 	key := f.password("ann")
 	// It is changed with the same app; a code that was used does not do.
-	n := NewPassword{Password: "violet cello mint tractor", Code: f.code(key)}
+	n := NewPassword{Password: "violet cello mint tractor", Again: "violet cello mint tractor", Code: f.code(key)}
 	if err := f.SetPassword(f.inside("ann"), n); err != nil {
 		t.Fatal(err)
 	}

@@ -77,18 +77,28 @@ func (s *namespaceTree) proposalCell(p *Proposal) (stele.Cell, error) {
 
 // readProposal reads a proposal from its cell.
 func (r *Registrar) readProposal(c stele.Cell) (*Proposal, error) {
+	return r.readProposalIf(c, func(*Proposal) bool { return true })
+}
+
+// readProposalIf reads a proposal, and its record only if it is wanted: a record may have a
+// megabyte. It returns nil if it is not.
+func (r *Registrar) readProposalIf(c stele.Cell, wanted func(*Proposal) bool) (*Proposal, error) {
 	var k storedProposal
 	if err := json.Unmarshal(c.Value, &k); err != nil {
 		return nil, damagedProposal(c, err)
 	}
-	rec, err := document.DecodeStored(r.schemes, k.Record)
-	if err != nil {
+	p := &Proposal{k.ID, stele.NamespaceKey{Scheme: k.Scheme, Prefix: k.Prefix}, nil, k.Base, k.By, k.At, k.Note, k.Declined, k.Decliner, k.Reason}
+	if !wanted(p) {
+		return nil, nil
+	}
+	var err error
+	if p.Record, err = document.DecodeStored(r.schemes, k.Record); err != nil {
 		return nil, damagedProposal(c, err)
 	}
 	if k.Mint {
-		rec.ID = stele.ID{}
+		p.Record.ID = stele.ID{}
 	}
-	return &Proposal{k.ID, stele.NamespaceKey{Scheme: k.Scheme, Prefix: k.Prefix}, rec, k.Base, k.By, k.At, k.Note, k.Declined, k.Decliner, k.Reason}, nil
+	return p, nil
 }
 
 func damagedProposal(c stele.Cell, err error) error {
@@ -275,6 +285,11 @@ func (r *Registrar) oldProposals(ctx context.Context, op, user string) (cells []
 // Proposals yields the proposals that concern the caller: those that they may decide about, and
 // their own, which may be declined.
 func (r *Registrar) Proposals(ctx context.Context) iter.Seq2[*Proposal, error] {
+	return r.ProposalsAfter(ctx, "")
+}
+
+// ProposalsAfter is Proposals for those whose ID is greater than after.
+func (r *Registrar) ProposalsAfter(ctx context.Context, after string) iter.Seq2[*Proposal, error] {
 	const op = "list proposals"
 	return func(yield func(*Proposal, error) bool) {
 		s, err := r.view(ctx)
@@ -282,17 +297,20 @@ func (r *Registrar) Proposals(ctx context.Context) iter.Seq2[*Proposal, error] {
 			yield(nil, err)
 			return
 		}
-		for c, err := range r.store.Cells(ctx, proposalCells, "") {
+		if after != "" {
+			after = proposalCells + after
+		}
+		for c, err := range r.store.Cells(ctx, proposalCells, after) {
 			if err != nil {
 				yield(nil, tell(op, err))
 				return
 			}
-			p, err := r.readProposal(c)
+			p, err := r.readProposalIf(c, func(p *Proposal) bool { return mayReadProposal(ctx, s, p) })
 			if err != nil { // one that is damaged must not hide the others
 				r.o.Log.Warn("a proposal can't be read", "cell", c.Name, "error", err.Error())
 				continue
 			}
-			if mayReadProposal(ctx, s, p) && !yield(p, nil) {
+			if p != nil && !yield(p, nil) {
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package registrar
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -165,6 +166,74 @@ func TestLinkOnce(t *testing.T) {
 	f.jump(time.Hour)
 	_, _, err = directory.Link(f.admin, credential)
 	want(t, err, stele.Unauthenticated, "expired")
+}
+
+// TestEndLink: an administrator sees the links that were not used, and ends one of them.
+func TestEndLink(t *testing.T) {
+	f := newFixture(t)
+	f.user("ann")
+	f.user("bob")
+	first, l, err := f.CreateLink(f.admin, "ann", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, _, err := f.CreateLink(f.admin, "ann", 2*time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.CreateLink(f.admin, "bob", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	links := func(user string) (n int) {
+		t.Helper()
+		for l, err := range f.Links(f.admin, user) {
+			if err != nil || l.Hash != nil || l.User != user {
+				t.Fatalf("got %+v, %v", l, err)
+			}
+			n++
+		}
+		return n
+	}
+	if links("ann") != 2 {
+		t.Errorf("ann has %d links", links("ann"))
+	}
+	for _, caller := range []context.Context{as("ann"), as("bob"), t.Context()} {
+		if err := f.EndLink(caller, l.ID); stele.KindOf(err) != stele.Forbidden && stele.KindOf(err) != stele.Unauthenticated {
+			t.Errorf("ended by one who may not: %v", err)
+		}
+		for l, err := range f.Links(caller, "ann") {
+			if err == nil {
+				t.Errorf("one who may not sees %+v", l)
+			}
+		}
+	}
+	for range 2 { // a second time it has ended already
+		if err := f.EndLink(f.admin, l.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	directory := auth.NewDirectory(f.store, f.clock)
+	_, _, err = directory.Link(f.admin, first)
+	want(t, err, stele.Unauthenticated)
+	if _, _, err := directory.Link(f.admin, second); err != nil {
+		t.Error(err)
+	}
+	f.jump(time.Hour)
+	if links("ann") != 1 || links("bob") != 0 {
+		t.Errorf("after an hour ann has %d links, bob %d", links("ann"), links("bob"))
+	}
+	var ended int
+	for e, err := range f.Audit(f.admin, AuditQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Entry != nil && e.Entry.Operation == opEndLink && e.Entry.Object == "link:"+l.ID {
+			ended++
+		}
+	}
+	if ended != 1 {
+		t.Errorf("the audit trail says %d times that the link was ended", ended)
+	}
 }
 
 // TestRestoreEndsSessions: a session of a backup may have been ended since.

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,9 +10,11 @@ import (
 	"github.com/stele-id/stele/cmd/stele/card"
 	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/internal/edit"
 	"github.com/stele-id/stele/internal/wording"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 func (p *program) proposalCommand() *cobra.Command {
@@ -73,7 +73,7 @@ approved any more if the record is changed meanwhile.`,
 				if err != nil {
 					return err
 				}
-				return p.printProposal(kept, true)
+				return p.printProposal(l, kept, true)
 			})
 		},
 	}
@@ -99,7 +99,7 @@ state, the name, who proposed it, when, and its title. With --json it prints all
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				for kept, err := range l.Proposals(ctx) {
 					if err == nil {
-						err = p.printProposal(kept, false)
+						err = p.printProposal(l, kept, false)
 					}
 					if err != nil {
 						return err
@@ -124,7 +124,7 @@ func (p *program) proposalShowCommand() *cobra.Command {
 				kept, _, err := l.Proposal(ctx, args[0])
 				if err != nil || p.json {
 					if err == nil {
-						err = p.printProposal(kept, false)
+						err = p.printProposal(l, kept, false)
 					}
 					return err
 				}
@@ -197,25 +197,19 @@ func proposalName(kept *registrar.Proposal) string {
 }
 
 // printProposal prints a proposal: for a person its ID, or a line of a list, for a program all of
-// it.
-func (p *program) printProposal(kept *registrar.Proposal, brief bool) error {
+// it, as the API does.
+func (p *program) printProposal(l *Registry, kept *registrar.Proposal, brief bool) error {
 	if p.json {
-		var record json.RawMessage
-		if kept.Record.ID.IsValid() {
-			record = json.RawMessage(document.AppendRecord(nil, kept.Record))
+		rec := *kept.Record
+		mint := !rec.ID.IsValid()
+		if mint {
+			var err error
+			if rec.ID, err = minting.NameBelow(l.Schemes, kept.Namespace); err != nil {
+				return err
+			}
 		}
-		return p.printObject(struct {
-			ID        string          `json:"id"`
-			Namespace string          `json:"namespace"`
-			Record    json.RawMessage `json:"record,omitempty"`
-			Base      uint64          `json:"base,omitempty"`
-			By        string          `json:"by"`
-			At        time.Time       `json:"at"`
-			Note      string          `json:"note,omitempty"`
-			Declined  time.Time       `json:"declined,omitzero"`
-			Decliner  string          `json:"decliner,omitempty"`
-			Reason    string          `json:"reason,omitempty"`
-		}{kept.ID, kept.Namespace.String(), record, kept.Base, kept.By, kept.At, kept.Note, kept.Declined, kept.Decliner, kept.Reason})
+		return p.printObject(apijson.Proposal{ID: kept.ID, Namespace: kept.Namespace.String(), Record: document.AppendRecord(nil, &rec), Mint: mint, Base: kept.Base, By: kept.By, At: kept.At,
+			Note: kept.Note, Declined: kept.Declined, Decliner: kept.Decliner, Reason: kept.Reason})
 	}
 	if brief {
 		return p.say("%s\n", kept.ID)

@@ -18,7 +18,7 @@ func (h *Handler) proposalOperations() []operation {
 	return []operation{{
 		name: "listProposals", method: http.MethodGet, path: "proposals", group: group,
 		summary: "List proposals",
-		about:   "Those that you may decide about, and your own, which may be declined.",
+		about:   "Those that you may decide about, and your own, which may be declined. A token needs the scope admin to see those that an owner decides about.",
 		asks:    known, scope: auth.ScopeWrite,
 		query:   []parameter{limitParameter, cursorParameter},
 		answers: []answer{{status: 200, about: "A page of the list.", value: apijson.ProposalPage{}}},
@@ -53,8 +53,8 @@ func (h *Handler) proposalOperations() []operation {
 	}, {
 		name: "approveProposal", method: http.MethodPost, path: "approve/{proposal}", group: group, tail: id,
 		summary: "Write what a proposal says",
-		about:   "You are the author of the version, and must be allowed to write it. A proposal is written once. It can't be approved if the record has changed since.",
-		asks:    editor, scope: auth.ScopeWrite,
+		about:   "You are the author of the version, and must be an owner. A proposal is written once. It can't be approved if the record has changed since.",
+		asks:    editor, scope: auth.ScopeAdmin,
 		answers: []answer{{status: 200, about: "The record as it is now.", value: openapi.Record{}, headers: []parameter{entityTag}}},
 		fails:   []int{404, 409},
 		serve: func(c *call) error {
@@ -67,7 +67,7 @@ func (h *Handler) proposalOperations() []operation {
 	}, {
 		name: "declineProposal", method: http.MethodPost, path: "decline/{proposal}", group: group, tail: id,
 		summary: "Decline a proposal, or take your own back",
-		about:   "An owner says why. The editor who made it needs no reason: the proposal is removed then.",
+		about:   "An owner says why, with a token that has the scope admin. The editor who made it needs no reason: the proposal is removed then.",
 		asks:    editor, scope: auth.ScopeWrite,
 		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.Declining{}, example: `{"reason":"The title is wrong"}`},
 		answers: []answer{{status: 204, about: "It is declined, or removed."}},
@@ -108,12 +108,9 @@ func (h *Handler) listProposals(c *call) error {
 		return err
 	}
 	page := newPage(c)
-	for p, err := range h.o.Registrar.Proposals(c.ctx) {
+	for p, err := range h.o.Registrar.ProposalsAfter(c.ctx, after) {
 		if err != nil {
 			return err
-		}
-		if p.ID <= after {
-			continue
 		}
 		if page.isFull() {
 			return page.reply()

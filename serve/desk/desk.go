@@ -223,6 +223,7 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"POST " + Root + "person/end":     (*call).endPersonSession,
 		"POST " + Root + "person/revoke":  (*call).revokePersonToken,
 		"POST " + Root + "person/passkey": (*call).removePersonPasskey,
+		"POST " + Root + "person/endlink": (*call).endPersonLink,
 		"POST " + Root + "person/unlink":  (*call).unlinkPerson,
 
 		"GET " + Root + "many":                  (*call).showMany,

@@ -132,7 +132,7 @@ func (c *call) confirmAddress(do bool) error {
 	address, err := c.h.o.Registrar.AskedAddress(server, user, credential)
 	if err == nil && do {
 		_, err = c.h.o.Registrar.ConfirmAddress(server, user, credential)
-		v.Done = true
+		v.Done = err == nil
 	}
 	switch kind := stele.KindOf(err); {
 	case err == nil:

@@ -221,25 +221,21 @@ func (c *call) setPassword() error {
 		return err
 	}
 	form := c.r.PostForm
-	n := registrar.NewPassword{Password: form.Get("secret.password"), Offer: form.Get("offer"), Code: form.Get("secret.code"), Context: []string{c.h.o.Site}}
+	n := registrar.NewPassword{Password: form.Get("secret.password"), Again: form.Get("secret.again"), Offer: form.Get("offer"), Code: form.Get("secret.code"), Context: []string{c.h.o.Site}}
 	if base, err := url.Parse(c.base()); err == nil {
 		n.Context = append(n.Context, base.Hostname())
 	}
-	var wrong stele.Problems
-	var err error
-	if n.Password != form.Get("secret.again") {
-		wrong = stele.Problems{{Path: "again", Err: stele.Messagef("password.again-differs", "this is not the same password; type both again")}}
-		if refused := password.Check(n.Password, append(n.Context, c.who.Name)...); refused != nil {
-			wrong = append(stele.Problems{{Path: "password", Err: refused}}, wrong...)
-		}
-	} else if err = c.h.o.Registrar.SetPassword(c.ctx, n); err == nil {
+	err := c.h.o.Registrar.SetPassword(c.ctx, n)
+	if err == nil {
 		c.redirect(Root + "account?done=password-set")
 		return nil
-	} else if list, ok := reason(err).(stele.Problems); ok {
-		wrong = list
-	} else if stele.KindOf(err) == stele.Conflict || isRefused(err) {
+	}
+	wrong, listed := reason(err).(stele.Problems)
+	switch {
+	case listed:
+	case stele.KindOf(err) == stele.Conflict || isRefused(err):
 		wrong = stele.Problems{{Err: reason(err)}}
-	} else {
+	default:
 		return err
 	}
 	return c.showPasswordForm(http.StatusUnprocessableEntity, n.Offer != "", n.Offer, wrong)

@@ -272,6 +272,12 @@ func (c *call) personPage(status int, u auth.User, form deskpage.PersonForm, wro
 		}
 		v.Passkeys = append(v.Passkeys, deskpage.Passkey{ID: p.ID, Name: p.Name, Created: p.Created, Used: p.Used, Copied: !p.Copied.IsZero()})
 	}
+	for l, err := range c.h.o.Registrar.Links(c.ctx, u.Name) {
+		if err != nil {
+			return err
+		}
+		v.Links = append(v.Links, deskpage.OpenLink{ID: l.ID, By: l.By, Created: l.Created, Expires: l.Expires})
+	}
 	if v.Password, err = c.passwordView(u.Name); err != nil {
 		return err
 	}
@@ -370,6 +376,18 @@ func (c *call) removePersonPasskey() error {
 		return err
 	}
 	c.redirect(personURL(c.r.PostForm.Get("name")) + "&done=passkey-removed")
+	return nil
+}
+
+// endPersonLink ends a one-time link of a user that was not used.
+func (c *call) endPersonLink() error {
+	if err := c.readForm(); err != nil {
+		return err
+	}
+	if err := c.h.o.Registrar.EndLink(c.ctx, c.r.PostForm.Get("id")); err != nil {
+		return err
+	}
+	c.redirect(personURL(c.r.PostForm.Get("name")) + "&done=link-ended")
 	return nil
 }
 

@@ -68,6 +68,15 @@ func TestPeople(t *testing.T) {
 	b.post("/.desk/person/revoke", url.Values{"name": {"ed"}, "id": {token.ID}}).leads("/.desk/person?name=ed")
 	b.get("/.desk/person?name=ed").has(200, "ended")
 	b.get("/.desk/person?name=nothing").has(404)
+	_, unused, err := s.r.CreateLink(s.admin, "ed", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.get("/.desk/person?name=ed").has(200, "One-time link that was not used", unused.ID)
+	b.post("/.desk/person/endlink", url.Values{"name": {"ed"}, "id": {unused.ID}}).leads("/.desk/person?name=ed&done=link-ended")
+	if p := b.get("/.desk/person?name=ed&done=link-ended").has(200, "The link does not work any more."); strings.Contains(p.text, unused.ID) {
+		t.Error("a link that was ended is shown")
+	}
 
 	// Many users come in pages.
 	for i := range pageRows + 5 {
@@ -89,11 +98,12 @@ func TestPeopleRights(t *testing.T) {
 			}
 		}
 		for path, form := range map[string]url.Values{
-			"invite":        {"do": {"invite"}, "name": {"evil"}, "admin": {"yes"}},
-			"person":        {"name": {user}, "admin": {"yes"}},
-			"person/link":   {"name": {"admin"}},
-			"person/revoke": {"name": {"admin"}, "id": {"000000000000"}},
-			"person/unlink": {"name": {"admin"}, "id": {"000000000000"}},
+			"invite":         {"do": {"invite"}, "name": {"evil"}, "admin": {"yes"}},
+			"person":         {"name": {user}, "admin": {"yes"}},
+			"person/link":    {"name": {"admin"}},
+			"person/revoke":  {"name": {"admin"}, "id": {"000000000000"}},
+			"person/unlink":  {"name": {"admin"}, "id": {"000000000000"}},
+			"person/endlink": {"name": {"admin"}, "id": {"000000000000"}},
 		} {
 			if p := b.post("/.desk/"+path, form); p.StatusCode/100 != 4 {
 				t.Errorf("%s, %s: %s %s", user, path, p.Status, p.Header.Get("Location"))

@@ -88,12 +88,19 @@ type PersonPage struct {
 	Passkeys   []Passkey
 	Password   *PasswordState // nil if there is none
 	Identities []Identity
+	Links      []OpenLink
 	Lives      []Option
 	Mail       bool   // links can be sent
 	Address    string // that the user has confirmed
 	Tongues    []Option
 	AuditURL   string
 	Self       bool // it is the user who looks
+}
+
+// OpenLink is a one-time link that was not used.
+type OpenLink struct {
+	ID, By           string
+	Created, Expires time.Time
 }
 
 // PersonForm is the form of a user.
