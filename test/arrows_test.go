@@ -82,6 +82,7 @@ var rooms = []room{
 	{folder: "registrar/minting", may: ". mint namespaces", tests: "auth registrar store/mem scheme/all"}, // it reads the store, and commits through its caller
 	{folder: "registrar", may: ". document registrar/minting internal/destination auth auth/password ddds mint namespaces outbound proof publish/zonekey publish/zonemap secret", tests: "store/mem scheme/all"},
 
+	{folder: "links", may: ".", pure: true},                                                 // it judges answers; others ask and keep
 	{folder: "search", may: ".", tests: "store/mem store/pebble store/postgres scheme/all"}, // it reads a store, and knows none
 
 	{folder: "registry/access", may: ". internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search", tests: "scheme/all serve/api store/mem"},
@@ -144,6 +145,7 @@ var guests = []guest{
 	{"github.com/klauspost/compress", "bulk serve/dnsd"},
 	{"golang.org/x/sys", "doctor internal/disk serve/dnsd server"}, // to swap two folders in one step; sockets
 	{"golang.org/x/text", "search web/language auth/password"},     // to compare words whatever their diacritics; to prepare passwords
+	{"golang.org/x/net", "links"},                                  // public suffixes, and the text of HTML
 	{"golang.org/x/crypto", "auth/password"},                       // argon2id
 	{"github.com/maypok86/otter/v2", "resolver client"},
 	{"rsc.io/qr", "web"},

@@ -1,0 +1,122 @@
+package links
+
+import (
+	"hash/fnv"
+	"strconv"
+	"time"
+)
+
+// Print is what is kept of a good answer, to notice later that something else is there. Texts are kept
+// as hashes, since there may be millions.
+type Print struct {
+	Title    uint32    // hash of the title; 0: none
+	Text     uint64    // SimHash of the text; 0: no text
+	Type     uint16    // hash of the media type; 0: not known
+	Length   int64     // -1 or 0: not known
+	Digest   [16]byte  // the beginning of the SHA-256 of the whole body; zero: not known
+	Modified time.Time // Last-Modified, for the next request
+	Tag      string    // ETag, if it is short
+}
+
+// maxTag is the longest ETag that is kept.
+const maxTag = 20
+
+func takePrint(a *Answer, p *page) Print {
+	pr := Print{Length: a.Length}
+	if p.title != "" {
+		pr.Title = hash32(fold(p.title))
+	}
+	pr.Text = p.simHash()
+	if media := a.Header.mediaType(); media != "" {
+		pr.Type = uint16(hash32(media)) | 1
+	}
+	if !a.Cut {
+		copy(pr.Digest[:], a.Digest[:])
+	}
+	if tag := a.Header.Get("etag"); len(tag) <= maxTag {
+		pr.Tag = tag
+	}
+	if at, err := time.Parse(time.RFC1123, a.Header.Get("last-modified")); err == nil {
+		pr.Modified = at.UTC()
+	}
+	return pr
+}
+
+func hash32(text string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(text))
+	return h.Sum32() | 1
+}
+
+// Drift is how a good answer differs from those before.
+type Drift uint8
+
+// The kinds of drift. Their numbers are stored.
+const (
+	NoDrift       Drift = iota
+	Suspected           // title and text differ; it is told after a second look a week later
+	TextChanged         // title and text differ
+	TypeChanged         // such as a page where a PDF was
+	PromiseBroken       // the persistence statement says unchanging, and the digest is another
+)
+
+var driftNames = [...]string{"", "suspected", "text-changed", "type-changed", "promise-broken"}
+
+// String returns the name of the drift.
+func (d Drift) String() string {
+	if int(d) < len(driftNames) {
+		return driftNames[d]
+	}
+	return "drift-" + strconv.Itoa(int(d))
+}
+
+// IsTold reports whether users are told.
+func (d Drift) IsTold() bool { return d > Suspected }
+
+const (
+	driftBits = 20                 // in which texts differ that are not the same
+	driftWait = 7 * 24 * time.Hour // between two looks
+)
+
+// differs says how a new print differs from the kept one.
+func (p *Print) differs(next *Print, unchanging bool) Drift {
+	var none [16]byte
+	switch {
+	case unchanging && p.Digest != none && next.Digest != none && p.Digest != next.Digest:
+		return PromiseBroken
+	case p.Type != 0 && next.Type != 0 && p.Type != next.Type:
+		return TypeChanged
+	case p.Text != 0 && next.Text != 0 && p.Title != next.Title && distance(p.Text, next.Text) > driftBits:
+		return Suspected
+	}
+	return NoDrift
+}
+
+// drift compares a good answer with what is kept. What is told stays until a user accepts it.
+func (s *Status) drift(next *Print, unchanging bool, now time.Time) {
+	if s.Print == (Print{}) {
+		s.Print = *next
+		return
+	}
+	d := s.Print.differs(next, unchanging)
+	switch {
+	case d == NoDrift && s.Drift != PromiseBroken:
+		s.Drift, s.DriftSince = NoDrift, time.Time{}
+		if !unchanging || next.Digest != ([16]byte{}) {
+			s.Print = *next // so that slow changes are not added up
+		}
+	case d == Suspected:
+		if s.Drift == NoDrift {
+			s.Drift, s.DriftSince = Suspected, now
+		} else if s.Drift == Suspected && now.Sub(s.DriftSince) >= driftWait {
+			s.Drift = TextChanged
+		}
+	case d > s.Drift:
+		s.Drift, s.DriftSince = d, now
+	}
+}
+
+// AcceptDrift takes what is there now as what should be there.
+func (s *Status) AcceptDrift() {
+	s.Drift, s.DriftSince, s.Print = NoDrift, time.Time{}, Print{}
+}

@@ -1,0 +1,243 @@
+package links
+
+import (
+	"slices"
+	"time"
+)
+
+// Limits of politeness.
+const (
+	Gap           = 5 * time.Second // between two requests to a domain, at least
+	gapTimes      = 10              // or so many times as long as the last answer took
+	maxGap        = 5 * time.Minute
+	MaxCrawlDelay = time.Minute
+	maxWait       = 24 * time.Hour // that a server may ask for
+	AtOnce        = 20             // domains that are asked at the same time
+	maxInLane     = 200            // targets of a domain that wait in memory
+)
+
+// Task is a target that is to be asked, for all names that lead there.
+type Task struct {
+	URL  string
+	Host string   // of the URL
+	Keys []string // of the targets
+	Rank Rank
+}
+
+// Rank says which tasks of a domain come first.
+type Rank uint8
+
+// The ranks, the first one first.
+const (
+	Urgent  Rank = iota // a user waits for it
+	Retried             // it failed, and the next answer decides
+	Routine
+)
+
+// Report is how a request went.
+type Report struct {
+	Took       time.Duration
+	CrawlDelay time.Duration // of robots.txt
+	Address    string        // that was connected to
+}
+
+// Line says which target is asked next, so that no domain and no address is asked by two requests at once or
+// too often. It holds what is due soon, and is used by one goroutine.
+type Line struct {
+	// Pace returns the gap that the owner of a host allows; 0: the usual one. It may be nil.
+	Pace func(host string) time.Duration
+
+	lanes map[string]*lane
+	hosts map[string]*Host
+	at    map[string]time.Time // when an address may be asked again
+	using map[string]int       // addresses that are asked now
+	busy  int
+	size  int
+}
+
+// lane is the queue of a domain.
+type lane struct {
+	tasks   []*Task
+	next    time.Time // when the domain may be asked again
+	crawl   time.Duration
+	address string
+	busy    bool
+}
+
+// NewLine returns an empty line.
+func NewLine() *Line {
+	return &Line{lanes: make(map[string]*lane), hosts: make(map[string]*Host), at: make(map[string]time.Time), using: make(map[string]int)}
+}
+
+// Len returns how many tasks wait.
+func (l *Line) Len() int { return l.size }
+
+// Busy returns how many domains are asked now.
+func (l *Line) Busy() int { return l.busy }
+
+// Host returns what is known of a host. The caller may set it before the first task.
+func (l *Line) Host(name string) *Host {
+	h := l.hosts[name]
+	if h == nil {
+		h = &Host{}
+		l.hosts[name] = h
+	}
+	return h
+}
+
+// Add puts a task into the line. If the line can't take it, it returns when to try again: the host does not
+// answer and another task probes it, or the domain has enough to do.
+func (l *Line) Add(t Task, now time.Time) (later time.Time, ok bool) {
+	q := l.lanes[Domain(t.Host)]
+	if q == nil {
+		q = &lane{}
+		l.lanes[Domain(t.Host)] = q
+	}
+	probed := false
+	for _, other := range q.tasks {
+		if other.URL == t.URL {
+			for _, k := range t.Keys {
+				if !slices.Contains(other.Keys, k) {
+					other.Keys = append(other.Keys, k)
+				}
+			}
+			other.Rank = min(other.Rank, t.Rank)
+			return time.Time{}, true
+		}
+		probed = probed || other.Host == t.Host
+	}
+	if h := l.Host(t.Host); h.IsOpen() && t.Rank != Urgent && (probed || now.Before(h.Probe)) {
+		if !probed { // it becomes the probe, when that is due
+			return h.Probe, false
+		}
+		return now.Add(day), false
+	}
+	if len(q.tasks) >= maxInLane && t.Rank == Routine {
+		return now.Add(maxInLane / 4 * l.gap(q, t.Host, 0)), false
+	}
+	i := slices.IndexFunc(q.tasks, func(o *Task) bool { return o.Rank > t.Rank })
+	if i < 0 {
+		i = len(q.tasks)
+	}
+	q.tasks = slices.Insert(q.tasks, i, &t)
+	l.size++
+	return time.Time{}, true
+}
+
+// gap returns how long a domain is left alone after an answer that took so long.
+func (l *Line) gap(q *lane, host string, took time.Duration) time.Duration {
+	if l.Pace != nil {
+		if own := l.Pace(host); own > 0 {
+			return own
+		}
+	}
+	return max(Gap, q.crawl, min(gapTimes*took, maxGap))
+}
+
+// ready returns when a lane may be asked.
+func (l *Line) ready(q *lane) time.Time {
+	at := q.next
+	if q.address != "" {
+		if a := l.at[q.address]; a.After(at) {
+			at = a
+		}
+	}
+	if h := l.hosts[q.tasks[0].Host]; h != nil && h.IsOpen() && q.tasks[0].Rank != Urgent && h.Probe.After(at) {
+		at = h.Probe
+	}
+	return at
+}
+
+// Next returns the task that is asked next, and takes it out of the line. If there is none now, it returns
+// when to look again; zero if that depends on a task under way or on a new one.
+func (l *Line) Next(now time.Time) (t Task, again time.Time, ok bool) {
+	if l.busy >= AtOnce {
+		return Task{}, time.Time{}, false
+	}
+	var best *lane
+	var bestAt time.Time
+	var bestName string
+	for name, q := range l.lanes {
+		if len(q.tasks) == 0 && !q.busy && now.Sub(q.next) > day {
+			delete(l.lanes, name)
+			continue
+		}
+		if q.busy || len(q.tasks) == 0 || q.address != "" && l.using[q.address] > 0 {
+			continue
+		}
+		at := l.ready(q)
+		if best == nil || at.Before(bestAt) || at.Equal(bestAt) && name < bestName {
+			best, bestAt, bestName = q, at, name
+		}
+	}
+	if best == nil {
+		return Task{}, time.Time{}, false
+	}
+	if bestAt.After(now) {
+		return Task{}, bestAt, false
+	}
+	t = *best.tasks[0]
+	best.tasks = best.tasks[1:]
+	best.busy = true
+	if best.address != "" {
+		l.using[best.address]++
+	}
+	l.busy++
+	l.size--
+	return t, time.Time{}, true
+}
+
+// Done says that a task that Next returned was asked.
+func (l *Line) Done(t *Task, r Report, e *Evidence, now time.Time) {
+	q := l.lanes[Domain(t.Host)]
+	if q == nil || !q.busy {
+		return
+	}
+	q.busy = false
+	l.busy--
+	if q.address != "" {
+		if l.using[q.address]--; l.using[q.address] <= 0 {
+			delete(l.using, q.address)
+		}
+	}
+	if r.CrawlDelay > 0 {
+		q.crawl = min(r.CrawlDelay, MaxCrawlDelay)
+	}
+	gap := l.gap(q, t.Host, r.Took)
+	if e.Wait > 0 {
+		gap = max(gap, min(e.Wait, maxWait))
+	}
+	q.next = now.Add(gap)
+	if r.Address != "" {
+		q.address = r.Address
+	}
+	if q.address != "" {
+		l.at[q.address] = now.Add(min(gap, maxGap))
+		if len(l.at) > 10_000 {
+			l.forget(now)
+		}
+	}
+	l.Host(t.Host).Add(e, now)
+}
+
+// forget drops addresses that may be asked again.
+func (l *Line) forget(now time.Time) {
+	for a, at := range l.at {
+		if at.Before(now) {
+			delete(l.at, a)
+		}
+	}
+}
+
+// Share returns which part of so many names of a domain can be asked in a turn, in thousandths. Half of the
+// time is left for failures.
+func Share(names int, gap time.Duration) int {
+	most := int(Turn / max(gap, time.Millisecond) / 2)
+	if names <= most {
+		return 1000
+	}
+	return max(1, int(int64(most)*1000/int64(names)))
+}
+
+// IsSampled reports whether a target belongs to the part that is asked.
+func IsSampled(key uint64, share int) bool { return int(mix(key^0x5bd1e995)%1000) < share }

@@ -1,0 +1,231 @@
+package links
+
+import "time"
+
+// Rules of broken targets. A target that failed once may be there tomorrow; false alarms teach people to ignore all of them.
+const (
+	brokenFails = 4 // in a row
+	brokenDays  = 4 // on which it failed
+	brokenOther = 2 // at another time of the day than the first
+	brokenFar   = 1 // at about the opposite time of the day: a host that is off at night is not broken
+	brokenAfter = 7 * 24 * time.Hour
+	absentFails = 3 // with a host that the DNS does not know
+	absentAfter = 3 * 24 * time.Hour
+	goneTimes   = 2
+
+	// otherTime is how far apart two times of the day are that count as different.
+	otherTime = 4 * time.Hour
+	farTime   = 10 * time.Hour
+
+	// LookAfter is when a person should look at a blocked target.
+	LookAfter = 180 * 24 * time.Hour
+)
+
+// Row is a row of failures without a good answer between.
+type Row struct {
+	First, Last time.Time
+	Fails       uint8
+	Days        uint8 // on which it failed
+	Other       uint8 // at another time of the day than the first
+	Far         uint8 // at about the opposite time of the day
+	Absent      uint8 // since when the host is not in the DNS, in a row
+}
+
+// add counts a failure.
+func (r *Row) add(cause Cause, now time.Time) {
+	if r.Fails == 0 {
+		r.First = now
+	}
+	if r.Fails == 0 || r.Last.Unix()/86400 != now.Unix()/86400 {
+		r.Days = inc(r.Days)
+	}
+	apart := now.Sub(r.First) % day
+	if apart = min(apart, day-apart); apart >= otherTime {
+		r.Other = inc(r.Other)
+	}
+	if apart >= farTime {
+		r.Far = inc(r.Far)
+	}
+	r.Fails, r.Last = inc(r.Fails), now
+	if cause == NoName {
+		r.Absent = inc(r.Absent)
+	} else {
+		r.Absent = 0
+	}
+}
+
+func inc(n uint8) uint8 {
+	if n < 255 {
+		n++
+	}
+	return n
+}
+
+// isOver reports whether the failures are enough to call it broken.
+func (r *Row) isOver() bool {
+	over := r.Last.Sub(r.First)
+	return r.Absent >= absentFails && over >= absentAfter ||
+		r.Fails >= brokenFails && r.Days >= brokenDays && r.Other >= brokenOther && r.Far >= brokenFar && over >= brokenAfter
+}
+
+// Status is what is known of one target.
+type Status struct {
+	URL     uint64 // hash of the address that was asked
+	State   State
+	Cause   Cause
+	Code    uint16    // status of HTTP of the last answer; 0: none
+	Since   time.Time // when the state began
+	Checked time.Time // last
+	Good    time.Time // the last good answer
+	Next    time.Time // when it is due
+	Row     Row
+	Gone    uint8  // answers 410 in a row
+	Looked  uint32 // the answer of which a person said that it works; 0: none
+	Large   bool   // the last body was large or not text: HEAD is enough
+
+	Print      Print
+	Drift      Drift
+	DriftSince time.Time
+}
+
+// Target is what a check needs to know of a target.
+type Target struct {
+	Key        uint64 // spreads checks over time
+	Unchanging bool   // the persistence statement promises that the content does not change
+}
+
+// Add takes over what an answer says. Answered is when something else on the same host answered last: while
+// nothing does, it is the host that is down, and not its names.
+func (s *Status) Add(e *Evidence, t Target, answered time.Time, now time.Time) {
+	if s.Looked != 0 && s.Looked == e.sight() && e.Weight != Good {
+		e = &Evidence{Weight: Good, Cause: LookedFine, State: OK, Status: e.Status, Final: e.Final}
+	}
+	s.Checked, s.Code = now, uint16(e.Status)
+	if e.Cause == AskedToWait { // as before
+		s.Next = now.Add(e.Wait)
+		return
+	}
+	if e.Cause != SaysGone {
+		s.Gone = 0
+	}
+	switch e.Weight {
+	case Good:
+		s.Row, s.Good = Row{}, now
+		s.set(e.State, e.Cause, now)
+		if e.Status != 304 && e.Cause != LookedFine && e.Print != (Print{}) {
+			s.drift(&e.Print, t.Unchanging, now)
+		}
+	case Bad:
+		s.fail(e, answered, now)
+	default: // weak, or nothing is known: it may be there
+		if s.State == Gone && s.Cause == LookedGone {
+			break
+		}
+		s.Row = Row{}
+		s.set(e.State, e.Cause, now)
+	}
+	s.Next = s.due(t.Key, now)
+}
+
+func (s *Status) set(state State, cause Cause, now time.Time) {
+	if s.State != state {
+		s.State, s.Since = state, now
+	}
+	s.Cause = cause
+}
+
+// fail counts a failure.
+func (s *Status) fail(e *Evidence, answered, now time.Time) {
+	s.Row.add(e.Cause, now)
+	state := Failing
+	switch {
+	case e.Cause == SaysGone:
+		if s.Gone = inc(s.Gone); s.Gone >= goneTimes {
+			state = Gone
+		}
+	case !s.Row.isOver():
+	case e.Cause.ofHost() && !answered.After(s.Row.First):
+		// The host is down; see [Host].
+	default:
+		state = Broken
+	}
+	if s.State == Gone && (s.Cause == LookedGone || s.Cause == SaysGone) || s.State == Broken && state == Failing {
+		state = s.State // it was found before, and nothing good was seen since
+	}
+	if s.State == Gone && s.Cause == LookedGone {
+		return
+	}
+	s.set(state, e.Cause, now)
+}
+
+// LookedFine notes that a person looked, and that it works. That holds for the answer that e is.
+func (s *Status) LookedFine(cause Cause, code int, final string, key uint64, now time.Time) {
+	e := Evidence{Cause: cause, Status: code, Final: final}
+	s.Looked = e.sight()
+	s.Row, s.Gone, s.Good = Row{}, 0, now
+	s.set(OK, LookedFine, now)
+	s.Next = s.due(key, now)
+}
+
+// LookedGone notes that a person looked, and that it is gone.
+func (s *Status) LookedGone(key uint64, now time.Time) {
+	s.Looked = 0
+	s.set(Gone, LookedGone, now)
+	s.Next = s.due(key, now)
+}
+
+const (
+	hour = time.Hour
+	day  = 24 * time.Hour
+
+	// Turn is how often a target is asked that works.
+	Turn = 30 * day
+	// leastGap is how long after a check the turn of a target may come again.
+	leastGap = 12 * hour
+)
+
+// pauses are those after failures; the last one is repeated.
+var pauses = [...]time.Duration{hour, 6 * hour, day, 2 * day}
+
+// hours are the times of the day at which the checks after the first ones come, from the first failure on.
+var hours = [...]time.Duration{12 * hour, 18 * hour, 12 * hour, 6 * hour}
+
+// next returns when a target is asked again after a failure. From the third one on it is asked at another time
+// of the day each time.
+func (r *Row) next(now time.Time) time.Time {
+	n := max(int(r.Fails), 1) - 1
+	at := now.Add(pauses[min(n, len(pauses)-1)])
+	if n < 2 {
+		return at
+	}
+	off := (hours[(n-2)%len(hours)] - at.Sub(r.First)%day + day) % day
+	if off > day/2 {
+		off -= day
+	}
+	return at.Add(off)
+}
+
+// due returns when a target is asked again after a check.
+func (s *Status) due(key uint64, now time.Time) time.Time {
+	switch s.State {
+	case Failing:
+		return s.Row.next(now)
+	case Broken:
+		return now.Add(7 * day)
+	case Blocked, Excluded:
+		return Slot(key, now.Add(2*Turn))
+	}
+	return Slot(key, now)
+}
+
+// Slot returns when the next turn of a key comes: turns are spread over 30 days.
+func Slot(key uint64, now time.Time) time.Time {
+	turn := int64(Turn / time.Second)
+	at := int64(mix(key) % uint64(turn))
+	from := now.Add(leastGap).Unix()
+	next := from - from%turn + at
+	if next < from {
+		next += turn
+	}
+	return time.Unix(next, 0).UTC()
+}

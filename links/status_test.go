@@ -1,0 +1,220 @@
+package links
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var begin = time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
+
+// follow adds an answer whenever it is due, and returns when the state was first reached.
+func follow(t *testing.T, s *Status, until State, most int, answer func(n int, now time.Time) Evidence) (time.Duration, bool) {
+	t.Helper()
+	now := begin
+	for n := range most {
+		e := answer(n, now)
+		s.Add(&e, Target{Key: 7}, now, now)
+		if s.State == until {
+			return now.Sub(begin), true
+		}
+		if !s.Next.After(now) {
+			t.Fatalf("it is due at %s, which is not after %s", s.Next, now)
+		}
+		now = s.Next
+	}
+	return now.Sub(begin), false
+}
+
+func bad(c Cause) func(int, time.Time) Evidence {
+	return func(int, time.Time) Evidence { return Evidence{Weight: Bad, Cause: c, Status: 404} }
+}
+
+func TestBroken(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		until    State
+		answer   func(int, time.Time) Evidence
+		from, to time.Duration // 0: never
+	}{
+		{"404", Broken, bad(NotFound), 7 * day, 8 * day},
+		{"no such host", Broken, bad(NoName), 3 * day, 4 * day},
+		{"410", Gone, bad(SaysGone), time.Minute, day},
+		{"410 once", Gone, func(n int, _ time.Time) Evidence {
+			if n%2 == 0 {
+				return Evidence{Weight: Bad, Cause: SaysGone}
+			}
+			return Evidence{Weight: Good, State: OK}
+		}, 0, 0},
+		{"a wall", Broken, func(int, time.Time) Evidence { return Evidence{State: Blocked, Cause: Wall} }, 0, 0},
+		{"a wait", Broken, func(int, time.Time) Evidence { return Evidence{Cause: AskedToWait, Wait: hour} }, 0, 0},
+		{"weak", Broken, func(int, time.Time) Evidence { return Evidence{Weight: Weak, State: Unsure} }, 0, 0},
+		{"good now and then", Broken, func(n int, _ time.Time) Evidence {
+			if n%6 == 5 {
+				return Evidence{Weight: Good, State: OK}
+			}
+			return Evidence{Weight: Bad, Cause: NotFound}
+		}, 0, 0},
+		{"a night each day", Broken, func(_ int, now time.Time) Evidence {
+			if now.Hour() < 11 {
+				return Evidence{Weight: Bad, Cause: BadStatus}
+			}
+			return Evidence{Weight: Good, State: OK}
+		}, 0, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var s Status
+			at, ok := follow(t, &s, test.until, 100, test.answer)
+			if ok != (test.to > 0) || ok && (at < test.from || at > test.to) {
+				t.Errorf("%s: %t after %s; the row is %+v", test.until, ok, at, s.Row)
+			}
+		})
+	}
+}
+
+// A host that does not answer is down; its names are not broken, unless others of the host answer.
+func TestHostIsDown(t *testing.T) {
+	var s Status
+	var h Host
+	now := begin
+	for range 20 {
+		e := Evidence{Weight: Bad, Cause: TimedOut}
+		s.Add(&e, Target{}, h.Answered, now)
+		h.Add(&e, now)
+		now = s.Next
+	}
+	if s.State != Failing || h.Down.IsZero() || h.Down.Sub(begin) > 8*day {
+		t.Errorf("%s, the host is down since %s", s.State, h.Down)
+	}
+	other := Evidence{Weight: Good, State: OK, Status: 200}
+	h.Add(&other, now)
+	if !h.Down.IsZero() || h.IsOpen() {
+		t.Error("the host answers and is down")
+	}
+	e := Evidence{Weight: Bad, Cause: TimedOut}
+	s.Add(&e, Target{}, h.Answered, now.Add(time.Minute))
+	if s.State != Broken {
+		t.Errorf("others of the host answer, and it is %s", s.State)
+	}
+}
+
+func TestLooked(t *testing.T) {
+	var s Status
+	wall := Evidence{State: Blocked, Cause: Wall, Status: 403, Final: "https://a.example/"}
+	s.Add(&wall, Target{}, begin, begin)
+	s.LookedFine(wall.Cause, wall.Status, wall.Final, 0, begin)
+	s.Add(&wall, Target{}, begin, begin.Add(day))
+	if s.State != OK {
+		t.Errorf("a person said that it works, and it is %s", s.State)
+	}
+	other := Evidence{State: Blocked, Cause: Forbidden, Status: 403, Final: "https://a.example/"}
+	s.Add(&other, Target{}, begin, begin.Add(2*day))
+	if s.State != Blocked {
+		t.Errorf("another answer is %s", s.State)
+	}
+	s.LookedGone(0, begin)
+	s.Add(&wall, Target{}, begin, begin.Add(day))
+	if s.State != Gone {
+		t.Errorf("a person said that it is gone, and it is %s", s.State)
+	}
+}
+
+func TestDrift(t *testing.T) {
+	print := func(body string) Print {
+		a := webPage(200, body)
+		return rules(t).Judge(&a).Print
+	}
+	old, similar, other := print(prose("Maps", "maps")), print(prose("Maps of Pará", "maps")), print("<title>Casino</title>"+prose("", "games of chance where money is lost by visitors"))
+	pdf := Print{Type: 99, Length: 10}
+	digest := func(n byte) Print { return Print{Type: 5, Digest: [16]byte{n}} }
+	for name, test := range map[string]struct {
+		prints     []Print // a day apart each; a zero one is a week
+		unchanging bool
+		want       Drift
+	}{
+		"the same":            {[]Print{old, old}, false, NoDrift},
+		"similar":             {[]Print{old, similar, {}, similar}, false, NoDrift},
+		"once":                {[]Print{old, other}, false, Suspected},
+		"and back":            {[]Print{old, other, {}, old}, false, NoDrift},
+		"twice in a week":     {[]Print{old, other, other}, false, Suspected},
+		"twice, a week apart": {[]Print{old, other, {}, other}, false, TextChanged},
+		"another type":        {[]Print{pdf, old}, false, TypeChanged},
+		"another digest":      {[]Print{digest(1), digest(2)}, false, NoDrift},
+		"a promise":           {[]Print{digest(1), digest(1)}, true, NoDrift},
+		"a broken promise":    {[]Print{digest(1), digest(2)}, true, PromiseBroken},
+		"it stays broken":     {[]Print{digest(1), digest(2), digest(2)}, true, PromiseBroken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s Status
+			now := begin
+			for _, p := range test.prints {
+				if now = now.Add(day); p == (Print{}) {
+					now = now.Add(7 * day)
+					continue
+				}
+				e := Evidence{Weight: Good, State: OK, Status: 200, Print: p}
+				s.Add(&e, Target{Unchanging: test.unchanging}, now, now)
+			}
+			if s.Drift != test.want {
+				t.Errorf("%s, want %s", s.Drift, test.want)
+			}
+		})
+	}
+}
+
+func TestSlotsAreSpread(t *testing.T) {
+	var days [31]int
+	for i := range 30_000 {
+		at := Slot(uint64(i), begin)
+		if at.Sub(begin) < leastGap || at.Sub(begin) > Turn+leastGap {
+			t.Fatalf("the turn is after %s", at.Sub(begin))
+		}
+		days[int(at.Sub(begin.Add(leastGap))/day)]++
+	}
+	for d, n := range days[:30] {
+		if n < 800 || n > 1200 {
+			t.Errorf("%d on day %d", n, d)
+		}
+	}
+}
+
+func TestStatusForm(t *testing.T) {
+	minute := begin.Add(3 * time.Minute)
+	for name, s := range map[string]Status{
+		"new": {URL: 5},
+		"ok": {URL: 1 << 60, State: OK, Cause: Answered, Code: 200, Since: begin, Checked: minute, Good: minute, Next: begin.Add(Turn),
+			Print: Print{Title: 4, Text: 1 << 63, Type: 7, Length: 123456, Digest: [16]byte{1, 2}}},
+		"all": {URL: 1, State: Failing, Cause: NotFound, Code: 404, Since: begin, Checked: minute, Good: begin, Next: minute, Large: true, Looked: 77, Gone: 1,
+			Row: Row{First: begin, Last: minute, Fails: 3, Days: 2, Other: 1, Far: 3, Absent: 2}, Drift: TypeChanged, DriftSince: begin,
+			Print: Print{Title: 4, Text: 5, Type: 6, Length: 7, Digest: [16]byte{9}, Modified: begin.Add(time.Second), Tag: `W/"abc"`}},
+	} {
+		b := s.Append(nil)
+		got, err := ReadStatus(b)
+		if err != nil || !cmp.Equal(got, s) {
+			t.Errorf("%s: %v\n%s", name, err, cmp.Diff(s, got))
+		}
+		if name == "ok" && len(b) > 64 {
+			t.Errorf("a target that works takes %d bytes", len(b))
+		}
+		for n := range b {
+			if _, err := ReadStatus(b[:n]); err == nil {
+				t.Errorf("%s: %d of %d bytes are read", name, n, len(b))
+			}
+		}
+	}
+}
+
+func FuzzReadStatus(f *testing.F) {
+	f.Add((&Status{URL: 5, State: OK, Code: 200, Checked: begin}).Append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := ReadStatus(b)
+		if err != nil {
+			return
+		}
+		again, err := ReadStatus(s.Append(nil))
+		if err != nil || !cmp.Equal(again, s) {
+			t.Errorf("%v\n%s", err, cmp.Diff(s, again))
+		}
+	})
+}
