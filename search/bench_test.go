@@ -69,6 +69,36 @@ func BenchmarkCatchUp(b *testing.B) {
 	b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(b.N)/benchRecords, "us/record")
 }
 
+// BenchmarkOffered indexes records that an import offers.
+func BenchmarkOffered(b *testing.B) {
+	store := benchStore(b)
+	var list []*stele.Record
+	for c, err := range store.Changes(b.Context(), 0) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		r, err := store.Record(b.Context(), c.ID)
+		if err != nil {
+			b.Fatal(err)
+		}
+		list = append(list, r)
+	}
+	for i := 0; b.Loop(); i++ {
+		x, err := Open(b.Context(), Options{Folder: filepath.Join(b.TempDir(), fmt.Sprint(i)), Source: store})
+		if err != nil {
+			b.Fatal(err)
+		}
+		x.Offer(list)
+		if err := x.CatchUp(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		if err := x.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(b.N)/benchRecords, "us/record")
+}
+
 // BenchmarkFind measures searches.
 func BenchmarkFind(b *testing.B) {
 	store := benchStore(b)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -20,7 +21,13 @@ type builder struct {
 	terms []builtTerm
 	table []uint32 // the number of a term, plus 1, by its hash; 0 if there is none
 	seed  maphash.Seed
-	pairs []uint64 // the number of a term, shifted by blockBits, and a document of it
+	found []uint32 // the numbers of the terms of all documents, one document after the other
+	ends  []uint32 // where those of a document end, in the order of docs
+
+	// Memory that write uses.
+	items []headed
+	order []uint32
+	lists []uint16
 
 	spaces *prefixes
 	low    uint16 // of the document whose terms are added
@@ -56,8 +63,8 @@ const (
 // document is a record in the index.
 type document struct {
 	number uint64
-	name   string // scheme 00 text
-	first  bool   // it is the first version of its record, which is in no other document
+	id     stele.ID
+	first  bool // it is the first version of its record, which is in no other document
 }
 
 // builtTerm is a term of the block.
@@ -68,6 +75,44 @@ type builtTerm struct {
 	count    uint32
 }
 
+// spare has builders that are used again, because a block needs tens of megabytes.
+type spare struct {
+	mu   sync.Mutex
+	list []*builder
+}
+
+// builder returns an empty builder for a part of a block with about so many documents.
+func (s *spare) builder(block uint32, spaces *prefixes, documents int) *builder {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.list) - 1
+	if n < 0 {
+		return newBuilder(block, spaces, documents)
+	}
+	b := s.list[n]
+	s.list = s.list[:n]
+	b.reset(block, spaces)
+	return b
+}
+
+// put takes a builder back, which is not used any more; nil if there was none.
+func (s *spare) put(b *builder) {
+	if b != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.list = append(s.list, b)
+	}
+}
+
+// reset makes a builder empty.
+func (b *builder) reset(block uint32, spaces *prefixes) {
+	b.block, b.spaces = block, spaces
+	clear(b.docs) // it has strings of the records
+	clear(b.table)
+	b.docs, b.arena, b.terms, b.found, b.ends = b.docs[:0], b.arena[:0], b.terms[:0], b.found[:0], b.ends[:0]
+	b.same = [slots]sameTerm{}
+}
+
 // newBuilder returns a builder for a part of a block with about so many documents.
 func newBuilder(block uint32, spaces *prefixes, documents int) *builder {
 	size := 1 << 10
@@ -76,7 +121,7 @@ func newBuilder(block uint32, spaces *prefixes, documents int) *builder {
 	}
 	b := &builder{
 		block: block, spaces: spaces, seed: maphash.MakeSeed(), table: make([]uint32, size), docs: make([]document, 0, documents),
-		arena: make([]byte, 0, 32*documents), terms: make([]builtTerm, 0, 3*documents), pairs: make([]uint64, 0, 32*documents),
+		arena: make([]byte, 0, 32*documents), terms: make([]builtTerm, 0, 3*documents), found: make([]uint32, 0, 32*documents), ends: make([]uint32, 0, documents),
 	}
 	b.split.add = func(word []byte, _ bool, _ int) {
 		if b.words++; b.words <= maxWords {
@@ -91,7 +136,7 @@ func newBuilder(block uint32, spaces *prefixes, documents int) *builder {
 func (b *builder) add(number uint64, r *stele.Record) {
 	b.low = uint16(number)
 	scheme, text := r.ID.Scheme(), r.ID.String()
-	b.docs = append(b.docs, document{number: number, name: scheme + "\x00" + text, first: r.Version == 1})
+	b.docs = append(b.docs, document{number: number, id: r.ID, first: r.Version == 1})
 	b.one(slotAll, 0, "")
 	b.one(slotScheme, filterScheme, scheme)
 	for key := range b.spaces.of(scheme, text) {
@@ -116,6 +161,7 @@ func (b *builder) add(number uint64, r *stele.Record) {
 		b.split.text(text)
 		return b.words < maxWords
 	})
+	b.ends = append(b.ends, uint32(len(b.found)))
 }
 
 // one adds a term of a filter that has a slot.
@@ -154,7 +200,7 @@ func (b *builder) put(n uint32) {
 	if t := &b.terms[n]; t.last != int32(b.low) {
 		t.last = int32(b.low)
 		t.count++
-		b.pairs = append(b.pairs, uint64(n)<<blockBits|uint64(b.low))
+		b.found = append(b.found, n)
 	}
 }
 
@@ -195,25 +241,29 @@ func (b *builder) grow() {
 
 // isFull reports whether the memory of the builder has no room for more: a part of a block is
 // written then.
-func (b *builder) isFull() bool { return len(b.arena) > maxArena || len(b.pairs) > maxPairs }
+func (b *builder) isFull() bool { return len(b.arena) > maxArena || len(b.found) > maxFound }
 
 // write calls add with all keys of the block family, in order. The slices are valid until add
 // returns.
 func (b *builder) write(add func(key, value []byte) error) error {
-	key, value := appendBlock(nil, familyBlock, b.block), []byte(nil)
+	key := appendBlock(nil, familyBlock, b.block)
+	var value, name, before []byte
 	for i := 0; i < len(b.docs); {
 		page := byte(b.docs[i].number >> 8)
 		value = value[:0]
-		for before := ""; i < len(b.docs) && byte(b.docs[i].number>>8) == page; i++ {
-			value = appendPage(value, b.docs[i].number, before, b.docs[i].name)
-			before = b.docs[i].name
+		before, name = before[:0], name[:0]
+		for ; i < len(b.docs) && byte(b.docs[i].number>>8) == page; i++ {
+			d := &b.docs[i]
+			name = appendName(name[:0], d.id.Scheme(), d.id.String())
+			value = appendPage(value, d.number, before, name)
+			before, name = name, before
 		}
 		if err := add(append(key[:blockHead], kindPage, page), value); err != nil {
 			return err
 		}
 	}
 	sets := b.sets()
-	for _, n := range b.order() {
+	for _, n := range b.inOrder() {
 		t := &b.terms[n]
 		members := sets[t.last : uint32(t.last)+t.count]
 		value = appendSet(value[:0], members)
@@ -233,44 +283,63 @@ func (b *builder) sets() []uint16 {
 		b.terms[i].last = at
 		at += int32(b.terms[i].count)
 	}
-	list := make([]uint16, at)
-	for _, p := range b.pairs {
-		t := &b.terms[p>>blockBits]
-		list[t.last] = uint16(p)
-		t.last++
+	b.lists = slices.Grow(b.lists[:0], int(at))[:at]
+	from := uint32(0)
+	for i, end := range b.ends {
+		low := uint16(b.docs[i].number)
+		for _, n := range b.found[from:end] {
+			t := &b.terms[n]
+			b.lists[t.last] = low
+			t.last++
+		}
+		from = end
 	}
 	for i := range b.terms {
 		b.terms[i].last -= int32(b.terms[i].count)
 	}
-	return list
+	return b.lists
 }
 
-// order returns the numbers of the terms in the order of their bytes.
-func (b *builder) order() []uint32 {
-	type item struct {
-		head uint64 // the first bytes
-		n    uint32
-	}
-	items := make([]item, len(b.terms))
+// inOrder returns the numbers of the terms in the order of their bytes.
+func (b *builder) inOrder() []uint32 {
+	b.items = b.items[:0]
 	for i := range b.terms {
 		t := &b.terms[i]
-		var head [8]byte
-		copy(head[:], b.arena[t.from:t.to])
-		items[i] = item{binary.BigEndian.Uint64(head[:]), uint32(i)}
+		b.items = append(b.items, headed{headOf(b.arena[t.from:t.to]), uint32(i)})
 	}
-	slices.SortFunc(items, func(x, y item) int {
+	b.order = sortHeaded(b.order[:0], b.items, func(x, y uint32) int {
+		s, t := &b.terms[x], &b.terms[y]
+		return bytes.Compare(b.arena[s.from:s.to], b.arena[t.from:t.to])
+	})
+	return b.order
+}
+
+// headed is the number of a text and the first bytes of it, which decide most comparisons.
+type headed struct {
+	head uint64
+	n    uint32
+}
+
+func headOf[T string | []byte](text T) uint64 {
+	var head [8]byte
+	copy(head[:], text)
+	return binary.BigEndian.Uint64(head[:])
+}
+
+// sortHeaded appends the numbers in the order of the heads, and where these are equal as compare
+// says.
+func sortHeaded(to []uint32, items []headed, compare func(a, b uint32) int) []uint32 {
+	slices.SortFunc(items, func(x, y headed) int {
 		switch {
 		case x.head < y.head:
 			return -1
 		case x.head > y.head:
 			return 1
 		}
-		s, t := &b.terms[x.n], &b.terms[y.n]
-		return bytes.Compare(b.arena[s.from:s.to], b.arena[t.from:t.to])
+		return compare(x.n, y.n)
 	})
-	list := make([]uint32, len(items))
-	for i, it := range items {
-		list[i] = it.n
+	for _, it := range items {
+		to = append(to, it.n)
 	}
-	return list
+	return to
 }

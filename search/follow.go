@@ -23,10 +23,10 @@ const (
 	// tablesFrom is from how many documents on sorted tables are written, past the memtable.
 	tablesFrom = 10_000
 
-	// maxArena and maxPairs bound the memory of a part, about: bytes of words, and words of
+	// maxArena and maxFound bound the memory of a part, about: bytes of words, and words of
 	// documents.
 	maxArena = 64 << 20
-	maxPairs = 8 << 20
+	maxFound = 16 << 20
 
 	lookEvery  = time.Second // for changes that the index was not told of
 	flushAfter = 30          // looks without changes
@@ -166,7 +166,7 @@ func (x *Index) advance(ctx context.Context, whole bool) error {
 // the last whole block.
 func (x *Index) follow(ctx context.Context, whole bool, progress func(Status)) error {
 	for range 3 {
-		given := x.offers.take()
+		x.offers.take()
 		now, err := x.o.Source.Position(ctx)
 		if err != nil {
 			return err
@@ -194,10 +194,13 @@ func (x *Index) follow(ctx context.Context, whole bool, progress func(Status)) e
 					return nil
 				}
 			}
-			if err := x.index(ctx, last, given, progress); !errors.Is(err, errOtherFeed) {
-				// Records that were offered after their change was indexed are left.
-				if err == nil && uint64(len(given)) > now.Change-last {
+			if err := x.index(ctx, last, progress); !errors.Is(err, errOtherFeed) {
+				// Records of changes that are not indexed were used if it failed, and those that were
+				// offered after their change was indexed are left.
+				if err != nil || x.offers.left() > now.Change-last {
 					x.offers.drop()
+				} else {
+					x.offers.settle()
 				}
 				return err
 			} else if lags {
@@ -220,15 +223,28 @@ var errOtherFeed = stele.Messagef("search.feed-differs", "the change feed is not
 
 // job is a part of the feed.
 type job struct {
-	changes []stele.Change
+	changes []change
 	end     stele.Change // the last one
 	space   stele.NamespaceKey
 	spaces  *prefixes
-	given   map[stele.ID]*stele.Record // of the records, those that were offered
+	spare   *spare
 
 	parts []part
 	err   error
 	done  chan struct{} // closed when it is built
+}
+
+// change is a change of a record: what the index needs of it. A block has tens of thousands.
+type change struct {
+	id           stele.ID
+	seq, version uint64
+	micros       int64         // of the time
+	given        *stele.Record // that it made; nil if it was not offered
+}
+
+// whole returns the change as far as the position of the index has it.
+func (c *change) whole() stele.Change {
+	return stele.Change{Seq: c.seq, ID: c.id, Version: c.version, At: time.UnixMicro(c.micros).UTC()}
 }
 
 // part is what is committed together: all of a job, if it is not too much.
@@ -239,16 +255,17 @@ type part struct {
 
 // index indexes the changes up to last. One goroutine reads the feed, some build parts of
 // blocks, and the caller commits these in their order.
-func (x *Index) index(ctx context.Context, last uint64, given map[stele.ID]*stele.Record, progress func(Status)) error {
+func (x *Index) index(ctx context.Context, last uint64, progress func(Status)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	jobs := make(chan *job, min(runtime.GOMAXPROCS(0), 4)-1)
+	builders := new(spare)
 	var planned error
 	var work sync.WaitGroup
 	work.Go(func() {
 		defer close(jobs)
 		planned = x.plan(ctx, last, func(j *job) bool {
-			j.given = given
+			j.spare = builders
 			work.Go(func() {
 				defer close(j.done)
 				x.build(ctx, j)
@@ -264,7 +281,6 @@ func (x *Index) index(ctx context.Context, last uint64, given map[stele.ID]*stel
 	begin := x.at.Load().mark.Seq
 	told := begin
 	var err error
-	var done []stele.Change
 	for j := range jobs {
 		<-j.done
 		if err == nil {
@@ -272,15 +288,11 @@ func (x *Index) index(ctx context.Context, last uint64, given map[stele.ID]*stel
 		}
 		for i := 0; i < len(j.parts) && err == nil; i++ {
 			err = x.commit(j, j.parts[i])
+			builders.put(j.parts[i].built)
 		}
 		if err != nil {
 			cancel() // the others end soon
 			continue
-		}
-		for _, c := range j.changes {
-			if given[c.ID] != nil {
-				done = append(done, c)
-			}
 		}
 		if progress != nil {
 			progress(x.Status())
@@ -291,7 +303,6 @@ func (x *Index) index(ctx context.Context, last uint64, given map[stele.ID]*stel
 		}
 	}
 	work.Wait()
-	x.offers.dropChanges(done)
 	if err == nil {
 		err = planned
 	}
@@ -321,7 +332,6 @@ func (x *Index) plan(ctx context.Context, last uint64, add func(*job) bool) erro
 			marked = true
 			continue
 		}
-		c.CountedAliases = nil
 		if !c.ID.IsValid() && c.Namespace.Prefix != "" && !spaces.known[c.Namespace] {
 			if !flush() {
 				return ctx.Err()
@@ -342,7 +352,10 @@ func (x *Index) plan(ctx context.Context, last uint64, add func(*job) bool) erro
 		}
 		now.end = c
 		if c.ID.IsValid() {
-			now.changes = append(now.changes, c)
+			if now.changes == nil {
+				now.changes = make([]change, 0, min(last-c.Seq+1, blockSize-c.Seq%blockSize))
+			}
+			now.changes = append(now.changes, change{c.ID, c.Seq, c.Version, c.At.UnixMicro(), x.offers.of(&c)})
 		}
 		if c.Seq == last {
 			break
@@ -368,29 +381,30 @@ func (x *Index) build(ctx context.Context, j *job) {
 	for len(all) > 0 {
 		changes := all[:min(size, len(all))]
 		all = all[len(changes):]
-		records, err := x.read(ctx, changes, j.given)
+		records, err := x.read(ctx, changes)
 		if err != nil {
 			j.err = err
 			return
 		}
 		if now == nil {
-			now = newBuilder(uint32(changes[0].Seq>>blockBits), j.spaces, len(j.changes))
+			now = j.spare.builder(uint32(changes[0].seq>>blockBits), j.spaces, len(j.changes))
 		}
 		bytes := 1
 		for i, r := range records {
-			if r != j.given[r.ID] { // it was read
+			c := &changes[i]
+			if c.given == nil { // it was read
 				bytes += r.StoredSize()
+				if r.ID != c.id || r.Version < c.version {
+					j.err = errEarlier
+					return
+				}
 			}
-			if r.ID != changes[i].ID || r.Version < changes[i].Version {
-				j.err = errEarlier
-				return
-			}
-			if r.Version == changes[i].Version {
-				now.add(changes[i].Seq, r)
+			if r.Version == c.version {
+				now.add(c.seq, r)
 			}
 		}
 		if now.isFull() {
-			j.parts = append(j.parts, part{now, changes[len(changes)-1]})
+			j.parts = append(j.parts, part{now, changes[len(changes)-1].whole()})
 			now = nil
 		}
 		// A record may have a megabyte, so the next ones are as many as fit into readBytes if they
@@ -402,26 +416,27 @@ func (x *Index) build(ctx context.Context, j *job) {
 
 // lastOfEach returns the changes without those after which the same record changes again: they
 // are left out in any case, and their records would be read for nothing.
-func lastOfEach(changes []stele.Change) []stele.Change {
+func lastOfEach(changes []change) []change {
+	if !slices.ContainsFunc(changes, func(c change) bool { return c.version > 1 }) {
+		return changes // each is the first of its record
+	}
 	last := make(map[stele.ID]uint64, len(changes))
-	for _, c := range changes {
-		last[c.ID] = c.Seq
+	for i := range changes {
+		last[changes[i].id] = changes[i].seq
 	}
 	if len(last) == len(changes) {
 		return changes
 	}
-	return slices.DeleteFunc(slices.Clone(changes), func(c stele.Change) bool { return last[c.ID] != c.Seq })
+	return slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return last[c.id] != c.seq })
 }
 
 // read returns the records of some changes as they are now, or as a change made them if that
 // was offered. It reads them in the order of their names, so that neighbours are found together.
-func (x *Index) read(ctx context.Context, changes []stele.Change, given map[stele.ID]*stele.Record) ([]*stele.Record, error) {
+func (x *Index) read(ctx context.Context, changes []change) ([]*stele.Record, error) {
 	records := make([]*stele.Record, len(changes))
-	order := make([]int, 0, len(changes))
+	var order []int
 	for i := range changes {
-		if r := given[changes[i].ID]; r != nil && r.Version == changes[i].Version {
-			records[i] = r
-		} else {
+		if records[i] = changes[i].given; records[i] == nil {
 			order = append(order, i)
 		}
 	}
@@ -429,12 +444,12 @@ func (x *Index) read(ctx context.Context, changes []stele.Change, given map[stel
 		return records, nil
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return strings.Compare(changes[a].ID.String(), changes[b].ID.String())
+		return strings.Compare(changes[a].id.String(), changes[b].id.String())
 	})
 	if g, ok := x.o.Source.(stele.Gatherer); ok {
 		names := make([]stele.ID, len(order))
 		for i, at := range order {
-			names[i] = changes[at].ID
+			names[i] = changes[at].id
 		}
 		list, err := g.Gather(ctx, names)
 		for i, r := range list {
@@ -451,7 +466,7 @@ func (x *Index) read(ctx context.Context, changes []stele.Change, given map[stel
 	for w := range n {
 		work.Go(func() {
 			for _, i := range order[w*len(order)/n : (w+1)*len(order)/n] {
-				if records[i], errs[w] = x.o.Source.Record(ctx, changes[i].ID); errs[w] != nil {
+				if records[i], errs[w] = x.o.Source.Record(ctx, changes[i].id); errs[w] != nil {
 					return
 				}
 			}

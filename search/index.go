@@ -294,7 +294,7 @@ func (x *Index) begin(ctx context.Context) error {
 	b := x.db.NewBatch()
 	defer b.Close()
 	for key := range spaces.known {
-		_ = b.Set(appendName(nil, familySpace, key.Scheme, key.Prefix), nil, nil) // a batch in memory does not fail
+		_ = b.Set(appendName([]byte{familySpace}, key.Scheme, key.Prefix), nil, nil) // a batch in memory does not fail
 	}
 	_ = b.Set(keyFormat, binary.AppendUvarint(nil, format), nil)
 	_ = b.Set(keyPosition, p.append(nil), nil)

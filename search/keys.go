@@ -78,8 +78,8 @@ func appendFilter(b []byte, filter byte, value string) []byte {
 	return append(append(b, kindFilter, filter), value...)
 }
 
-func appendName(b []byte, family byte, scheme, text string) []byte {
-	return append(append(append(append(b, family), scheme...), 0), text...)
+func appendName(b []byte, scheme, text string) []byte {
+	return append(append(append(b, scheme...), 0), text...)
 }
 
 // upper returns the first key after all that begin with a key.
@@ -97,7 +97,7 @@ func upper(key []byte) []byte {
 // appendPage appends the identifier of a document to a page: its lowest 8 bits, how many bytes
 // it shares with the identifier before, and the others. The first of those that are written
 // together shares nothing, so that pages are joined by putting one after the other.
-func appendPage(b []byte, document uint64, before, name string) []byte {
+func appendPage(b []byte, document uint64, before, name []byte) []byte {
 	shared := 0
 	for shared < len(before) && shared < len(name) && before[shared] == name[shared] {
 		shared++

@@ -97,7 +97,7 @@ func TestOffered(t *testing.T) {
 	if got := source.read.Load(); got != 0 {
 		t.Errorf("%d records were read", got)
 	}
-	if s := x.Status(); s.Documents != n || x.offers.size != 0 || len(x.offers.given) != 0 || x.offers.lists != nil {
+	if s := x.Status(); s.Documents != n || x.offers.size != 0 || x.offers.left() != 0 || x.offers.lists != nil {
 		t.Errorf("%d documents; %d bytes are kept", s.Documents, x.offers.size)
 	}
 	page, err := x.Find(t.Context(), &Query{Text: "rios", Limit: MaxLimit}, everything)
@@ -136,8 +136,49 @@ func TestOfferedNot(t *testing.T) {
 	if err := x.CatchUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if x.offers.size != 0 || len(x.offers.given) != 0 {
+	if x.offers.size != 0 || x.offers.left() != 0 {
 		t.Errorf("%d bytes are kept for ever", x.offers.size)
+	}
+}
+
+// slowPosition is a source that lets a commit happen before it says where the feed stands.
+type slowPosition struct {
+	*countingSource
+	before func()
+}
+
+func (s *slowPosition) Position(ctx context.Context) (stele.Position, error) {
+	if do := s.before; do != nil {
+		s.before = nil
+		do()
+	}
+	return s.countingSource.Position(ctx)
+}
+
+// TestOfferedMeanwhile has a commit that is seen in the feed before its records are offered: the
+// index uses those that are offered while it reads the feed.
+func TestOfferedMeanwhile(t *testing.T) {
+	store, source, x := newOffered(t)
+	ingested(t, store, 0, 10, "rios")
+	x.o.Source = &slowPosition{source, func() { x.Offer(ingested(t, store, 10, 500, "rios")) }}
+	if err := x.CatchUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := source.read.Load(); got != 10 {
+		t.Errorf("%d records were read, not those 10 that were not offered", got)
+	}
+	if countFound(t, x, "rios") != 500 || x.offers.size != 0 {
+		t.Errorf("%d records found; %d bytes are kept", countFound(t, x, "rios"), x.offers.size)
+	}
+	// The first ones were indexed before they were offered.
+	list := ingested(t, store, 500, 600, "rios")
+	if err := x.CatchUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	source.read.Store(0)
+	x.Offer(append(list, ingested(t, store, 600, 700, "rios")...))
+	if err := x.CatchUp(t.Context()); err != nil || source.read.Load() != 0 || countFound(t, x, "rios") != 700 {
+		t.Errorf("%d records were read, %d found, %v", source.read.Load(), countFound(t, x, "rios"), err)
 	}
 }
 
@@ -172,15 +213,15 @@ func TestOfferedLate(t *testing.T) {
 	if err := x.catchUp(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
-	if x.offers.size != 0 || len(x.offers.given) != 0 {
-		t.Errorf("%d bytes of %d records are kept", x.offers.size, len(x.offers.given))
+	if x.offers.left() != 1 { // that of the last change, which is in the next block
+		t.Errorf("%d records are kept", x.offers.left())
 	}
 	x.Offer(list[:1])
-	if err := x.CatchUp(t.Context()); err != nil || x.offers.size != 0 || len(x.offers.given) != 0 {
+	if err := x.CatchUp(t.Context()); err != nil || x.offers.size != 0 || x.offers.left() != 0 {
 		t.Errorf("%d bytes are kept without a change, %v", x.offers.size, err)
 	}
 	x.Offer(list[:1])
-	if err := x.Erase(t.Context()); err != nil || x.offers.size != 0 || len(x.offers.given) != 0 || len(x.offers.lists) != 0 {
+	if err := x.Erase(t.Context()); err != nil || x.offers.size != 0 || x.offers.left() != 0 || len(x.offers.lists) != 0 {
 		t.Errorf("%d bytes are kept after the index is erased, %v", x.offers.size, err)
 	}
 }

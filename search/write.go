@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -66,7 +65,7 @@ func (w *writing) bury(b *builder) error {
 		if d.first {
 			continue
 		}
-		key = append(append(key[:0], familyName), d.name...)
+		key = appendName(append(key[:0], familyName), d.id.Scheme(), d.id.String())
 		value, err := w.index.value(key)
 		if err != nil {
 			return err
@@ -115,7 +114,7 @@ func (w *writing) batch(b *builder) error {
 		}
 		for i := range b.docs {
 			d := &b.docs[i]
-			if err := batch.Set(append([]byte{familyName}, d.name...), binary.AppendUvarint(nil, d.number), nil); err != nil {
+			if err := batch.Set(appendName([]byte{familyName}, d.id.Scheme(), d.id.String()), binary.AppendUvarint(nil, d.number), nil); err != nil {
 				return err
 			}
 		}
@@ -128,7 +127,7 @@ func (w *writing) batch(b *builder) error {
 
 // space makes the prefix of a namespace a term of all documents whose names begin with it.
 func (w *writing) space(key stele.NamespaceKey) error {
-	from := appendName(nil, familyName, key.Scheme, key.Prefix)
+	from := appendName([]byte{familyName}, key.Scheme, key.Prefix)
 	it, err := w.index.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: upper(from)})
 	if err != nil {
 		return err
@@ -153,7 +152,7 @@ func (w *writing) space(key stele.NamespaceKey) error {
 			return err
 		}
 	}
-	err = errors.Join(batch.Set(appendName(nil, familySpace, key.Scheme, key.Prefix), nil, nil), batch.Set(keyPosition, w.after.append(nil), nil))
+	err = errors.Join(batch.Set(appendName([]byte{familySpace}, key.Scheme, key.Prefix), nil, nil), batch.Set(keyPosition, w.after.append(nil), nil))
 	if err != nil {
 		return err
 	}
@@ -204,17 +203,50 @@ func (w *writing) tables(b *builder) error {
 
 // writeNames writes the documents by name.
 func writeNames(t *sstable.Writer, docs []document) error {
-	order := slices.Clone(docs)
-	slices.SortFunc(order, func(a, b document) int { return strings.Compare(a.name, b.name) })
 	var key, value []byte
-	for i := range order {
-		key = append(append(key[:0], familyName), order[i].name...)
-		value = binary.AppendUvarint(value[:0], order[i].number)
+	for _, i := range byName(docs) {
+		d := &docs[i]
+		key = appendName(append(key[:0], familyName), d.id.Scheme(), d.id.String())
+		value = binary.AppendUvarint(value[:0], d.number)
 		if err := t.Set(key, value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// byName returns the places of documents in the order of their names. The names of a part begin
+// alike as a rule, so the bytes after that are their heads.
+func byName(docs []document) []uint32 {
+	alike := 0
+	if len(docs) > 0 {
+		alike = commonPrefix(docs)
+	}
+	items := make([]headed, len(docs))
+	for i := range docs {
+		items[i].n = uint32(i)
+		if alike >= 0 {
+			items[i].head = headOf(docs[i].id.String()[alike:])
+		}
+	}
+	return sortHeaded(make([]uint32, 0, len(items)), items, func(a, b uint32) int { return docs[a].id.Compare(docs[b].id) })
+}
+
+// commonPrefix returns with how many bytes all names begin alike; -1 if they have several schemes.
+func commonPrefix(docs []document) int {
+	scheme, alike := docs[0].id.Scheme(), docs[0].id.String()
+	for i := range docs {
+		if docs[i].id.Scheme() != scheme {
+			return -1
+		}
+		text := docs[i].id.String()
+		n := 0
+		for n < len(alike) && n < len(text) && alike[n] == text[n] {
+			n++
+		}
+		alike = alike[:n]
+	}
+	return len(alike)
 }
 
 // writeTable writes one table.
