@@ -1,34 +1,31 @@
 package bulk
 
 import (
-	"context"
-	"encoding/json"
-	"iter"
 	"net/url"
 	"strings"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/document"
-	"github.com/stele-id/stele/registrar"
 )
 
 // Replacement gives targets another beginning: another host, or another beginning of the URL. It
 // does not change values of handles.
 type Replacement struct {
-	From string `json:"from"` // a host, or the beginning of a URL
-	To   string `json:"to"`   // of the same kind
+	From      string `json:"from"`                // a host, or the beginning of a URL
+	To        string `json:"to"`                  // of the same kind
+	Namespace string `json:"namespace,omitempty"` // whose records change, with those below it, as a text; "" for all that the caller may change
 }
 
 // maxBeginning is how many bytes the beginning of a URL has at most.
 const maxBeginning = 2000
 
-// NewReplacement makes sure that both texts are hosts, or both beginnings of URLs.
-func NewReplacement(from, to string) (Replacement, error) {
-	r := Replacement{strings.TrimSpace(from), strings.TrimSpace(to)}
+// NewReplacement makes sure that both texts are hosts, or both beginnings of URLs. The namespace is
+// looked for when the replacement is used.
+func NewReplacement(from, to, namespace string) (Replacement, error) {
+	r := Replacement{strings.TrimSpace(from), strings.TrimSpace(to), namespace}
 	var problems stele.Problems
-	for path, text := range map[string]string{"from": r.From, "to": r.To} {
-		if err := checkBeginning(text); err != nil {
-			problems = append(problems, stele.Problem{Path: path, Err: err})
+	for _, one := range [][2]string{{"from", r.From}, {"to", r.To}} {
+		if err := checkBeginning(one[1]); err != nil {
+			problems = append(problems, stele.Problem{Path: one[0], Err: err})
 		}
 	}
 	if len(problems) == 0 && r.isHost() == strings.Contains(r.To, "://") {
@@ -108,52 +105,4 @@ func (r Replacement) Apply(rec *stele.Record) ([]stele.Target, bool) {
 		}
 	}
 	return targets, changed
-}
-
-// Pointer finds records by where they lead: a registrar, or a client of one.
-type Pointer interface {
-	Pointing(ctx context.Context, at stele.Location, after stele.ID) iter.Seq2[*stele.Record, error]
-}
-
-// Matches yields the records that a replacement changes, in the namespaces that the caller may
-// list, after an identifier. In keeps those of some names only; nil: of all. A withdrawn record
-// leads nowhere, and is left.
-func (r Replacement) Matches(ctx context.Context, from Pointer, after stele.ID, in func(stele.ID) bool) iter.Seq2[*stele.Record, error] {
-	return func(yield func(*stele.Record, error) bool) {
-		for rec, err := range from.Pointing(ctx, stele.Location{Host: r.Host()}, after) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if rec.State == stele.Withdrawn || in != nil && !in(rec.ID) {
-				continue
-			}
-			if _, ok := r.Apply(rec); ok && !yield(rec, nil) {
-				return
-			}
-		}
-	}
-}
-
-// Rows returns records as rows of an import that changes their targets, and the versions that they
-// must have for that.
-func (r Replacement) Rows(schemes *stele.Schemes, records []*stele.Record) (rows []*Row, versions []uint64, err error) {
-	for _, rec := range records {
-		next := *rec
-		next.Targets, _ = r.Apply(rec)
-		var said map[string]json.RawMessage
-		if err := json.Unmarshal(document.AppendRecord(nil, &next), &said); err != nil {
-			return nil, nil, err
-		}
-		patch, err := json.Marshal(map[string]any{"id": rec.ID.String(), "targets": said["targets"]})
-		if err != nil {
-			return nil, nil, err
-		}
-		row := &Row{Patch: patch}
-		if row.Record, err = registrar.Patch(schemes, nil, patch); err != nil {
-			return nil, nil, err
-		}
-		rows, versions = append(rows, row), append(versions, rec.Version)
-	}
-	return rows, versions, nil
 }

@@ -103,7 +103,7 @@ var rooms = []room{
 	{folder: "serve/*", may: ". internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". internal/wording auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal", may: "."},
-	{folder: "client/remote", may: ". document internal/backuptar internal/disk client/internal audit auth namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
+	{folder: "client/remote", may: ". document internal/backuptar internal/disk client/internal audit auth bulk namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
 	{folder: "client/ways", may: ". client ddds internal/wording resolver", tests: "auth registrar scheme/all store/mem"},
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},
 	{folder: "client", may: ". document client/internal ddds mint outbound proof publish/zonemap wire/hdl", tests: "store/mem scheme/all serve/*"},

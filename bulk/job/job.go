@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/bulk"
 )
 
 // Task is what a job does.
@@ -49,14 +50,14 @@ type Job struct {
 	Parts  int    `json:"parts"` // that Done is made of
 	Counts Counts `json:"counts"`
 
-	Import   uint64       `json:"import,omitempty"`  // the number that versions of the job have
-	Upload   *Upload      `json:"upload,omitempty"`  // of an import
-	Replace  *Replacement `json:"replace,omitempty"` // of a replacement
-	After    string       `json:"after,omitempty"`   // of a replacement: the last name that was looked at
-	Of       string       `json:"of,omitempty"`      // of a revert: the job that it reverts
-	UndoneBy string       `json:"undone-by,omitempty"`
-	Problem  *Problem     `json:"problem,omitempty"` // why it failed
-	Log      []Event      `json:"log,omitempty"`
+	Import   uint64            `json:"import,omitempty"`  // the number that versions of the job have
+	Upload   *Upload           `json:"upload,omitempty"`  // of an import
+	Replace  *bulk.Replacement `json:"replace,omitempty"` // of a replacement
+	After    string            `json:"after,omitempty"`   // of a replacement: the last name that was looked at
+	Of       string            `json:"of,omitempty"`      // of a revert: the job that it reverts
+	UndoneBy string            `json:"undone-by,omitempty"`
+	Problem  *Problem          `json:"problem,omitempty"` // why it failed
+	Log      []Event           `json:"log,omitempty"`
 }
 
 // Event is something that happened to a job.

@@ -251,7 +251,7 @@ func TestReplaceOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Replacement{Replacement: bulk.Replacement{From: "https://example.org/", To: "https://example.org/new/" + strings.Repeat("é", registrar.MaxLabel)}}
+	r := bulk.Replacement{From: "https://example.org/", To: "https://example.org/new/" + strings.Repeat("é", registrar.MaxLabel)}
 	j, err := p.board.StartReplace(p.user, once, r, 1)
 	if err != nil || j.ID != once || !utf8.ValidString(j.Label) || strings.ContainsRune(j.Label, utf8.RuneError) {
 		t.Fatalf("got %+v, %v", j, err)
@@ -274,7 +274,7 @@ func TestPreviewsAreBounded(t *testing.T) {
 	p.board.most = time.Nanosecond
 	previews := map[string]func() error{
 		"replace": func() error {
-			_, err := p.board.PreviewReplace(p.user, &Replacement{Replacement: bulk.Replacement{From: "example.org", To: "example.net"}})
+			_, err := p.board.PreviewReplace(p.user, bulk.Replacement{From: "example.org", To: "example.net"})
 			return err
 		},
 		"revert": func() error { _, _, err := p.board.PreviewRevert(p.user, other.ID); return err },

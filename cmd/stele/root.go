@@ -162,6 +162,7 @@ func (p *program) verbGroups() []verbGroup {
 		}},
 		{groupBulk, "Import and export", []*cobra.Command{
 			p.importCommand(),
+			p.replaceCommand(),
 			p.exportCommand(),
 		}},
 		{groupServer, "The server", []*cobra.Command{

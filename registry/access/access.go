@@ -29,6 +29,7 @@ type Backend interface {
 	Namespaces
 	Mint
 	Import
+	Replace
 	Proposals
 	Users
 	Upkeep

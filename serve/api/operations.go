@@ -77,6 +77,7 @@ func (h *Handler) operations() []operation {
 		h.batchOperations(),
 		h.importOperations(),
 		h.importsOperations(),
+		h.replaceOperations(),
 		h.exportOperations(),
 		h.mintOperations(),
 		h.proposalOperations(),

@@ -62,6 +62,7 @@ var samples = map[string]sample{
 	"showImport":       {target: "/imports/1"},
 	"revertImport":     {target: "/revert-import/1"},
 	"revertRecord":     {target: "/revert/ark:12345/x1", body: `{"to":1}`},
+	"replaceTargets":   {target: "/replace", body: `{"from":"https://example.org/1","to":"https://new.example.org/1","expect":1}`},
 	"exportRecords":    {target: "/export?prefix=ark:12345"},
 	"mint":             {target: "/mint", body: `{"namespace":"ark:12345/x5"}`},
 	"listProposals":    {target: "/proposals"},
@@ -231,6 +232,8 @@ func TestScopes(t *testing.T) {
 func expectedOf(op *operation, namespaces []string, has bool) []int {
 	there := slices.Contains(namespaces, "ark:99999")
 	switch {
+	case there && has && op.name == "replaceTargets":
+		return []int{http.StatusConflict}
 	case op.asks == anyone:
 		return []int{http.StatusOK}
 	case !has:
@@ -275,6 +278,8 @@ func expected(op *operation, who string, rank right) []int {
 		return []int{http.StatusUnauthorized}
 	case op.name == "beginImport" && rank < editor: // a role anywhere will do
 		return []int{http.StatusCreated, http.StatusForbidden}
+	case op.name == "replaceTargets" && rank < editor: // they can change no record, and expect one
+		return []int{http.StatusConflict}
 	case (op.name == "showImport" || op.name == "revertImport") && rank < editor:
 		return []int{http.StatusNotFound}
 	case rank < op.asks && strings.HasSuffix(op.name, "Proposal"): // only those who may write, or have made it, know of it

@@ -1,9 +1,11 @@
 package desk
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
@@ -26,11 +28,11 @@ func (c *call) replacePage(status int, values url.Values, problems ...deskpage.P
 	v := &deskpage.Replace{Frame: c.frame("replace.title", "many"), Choice: choice, From: deskpage.Field{ID: "from", Name: "from", Value: values.Get("from")},
 		To: deskpage.Field{ID: "to", Name: "to", Value: values.Get("to")}, Typed: deskpage.Field{ID: "number", Name: "number"}}
 	v.Problems = problems
-	p, err := replacement(values)
+	r, err := replacement(values)
 	if values.Has("from") {
 		var found job.ReplacePreview
 		if err == nil {
-			found, err = c.h.o.Jobs.PreviewReplace(c.ctx, &p)
+			found, err = c.h.o.Jobs.PreviewReplace(c.ctx, r)
 		}
 		switch kind := stele.KindOf(err); {
 		case err == nil:
@@ -38,6 +40,7 @@ func (c *call) replacePage(status int, values url.Values, problems ...deskpage.P
 				return err
 			}
 			c.showFound(v, found)
+			v.Same = c.sameReplace(&r, v.Good)
 		case kind == stele.Invalid || kind == stele.NotFound:
 			status = http.StatusUnprocessableEntity
 			c.wrongReplace(v, err)
@@ -48,10 +51,28 @@ func (c *call) replacePage(status int, values url.Values, problems ...deskpage.P
 	return c.show(status, "replace", v)
 }
 
+// sameReplace returns the command and the request that replace so many records.
+func (c *call) sameReplace(r *bulk.Replacement, records int) []deskpage.Same {
+	command := "stele replace " + shellWord(r.From) + " " + shellWord(r.To)
+	if r.Namespace != "" {
+		command += " --namespace " + shellWord(r.Namespace)
+	}
+	body, err := json.Marshal(struct {
+		*bulk.Replacement
+		Expect int `json:"expect"`
+	}{r, records})
+	if err != nil { // texts and a number are always JSON
+		return nil
+	}
+	return []deskpage.Same{
+		{Label: c.language.Text("same.command"), Text: command + " --dry-run\n" + command + " --expect " + strconv.Itoa(records)},
+		{Label: c.language.Text("same.api"), Text: `curl -H "Authorization: Bearer $STELE_TOKEN" -H "Content-Type: application/json" -d ` + shellWord(string(body)) + " " + c.base() + "/api/v1/replace"},
+	}
+}
+
 // replacement reads the form.
-func replacement(values url.Values) (job.Replacement, error) {
-	r, err := bulk.NewReplacement(values.Get("from"), values.Get("to"))
-	return job.Replacement{Replacement: r, Namespace: values.Get("namespace")}, err
+func replacement(values url.Values) (bulk.Replacement, error) {
+	return bulk.NewReplacement(values.Get("from"), values.Get("to"), values.Get("namespace"))
 }
 
 // wrongReplace shows what is wrong with the form.
@@ -95,11 +116,11 @@ func (c *call) replace() error {
 	if c.wasStarted(once) {
 		return nil
 	}
-	p, err := replacement(form)
+	r, err := replacement(form)
 	if err != nil {
 		return c.replacePage(http.StatusUnprocessableEntity, form)
 	}
-	found, err := c.h.o.Jobs.PreviewReplace(c.ctx, &p)
+	found, err := c.h.o.Jobs.PreviewReplace(c.ctx, r)
 	if err != nil {
 		return err
 	}
@@ -114,7 +135,7 @@ func (c *call) replace() error {
 			return err
 		}
 	}
-	made, err := c.h.o.Jobs.StartReplace(c.ctx, once, p, found.Count)
+	made, err := c.h.o.Jobs.StartReplace(c.ctx, once, r, found.Count)
 	if errors.Is(err, stele.Conflict) && c.wasStarted(once) {
 		return nil
 	} else if err != nil {
