@@ -26,10 +26,11 @@ import (
 //   - note audit export: how far the trail was sent to another program.
 //   - note session: when a session was used last.
 //   - keep work: how far a bulk change is; its changes of records have their own entries.
+//   - keep usage: figures of use, which a server adds to every half minute.
 //   - make challenge key: what seals the challenges of passkeys.
 func unaudited(op string) bool {
 	switch op {
-	case opMint, "forget requests", opSent, opNoteSession, opChallengeKey, opWork:
+	case opMint, "forget requests", opSent, opNoteSession, opChallengeKey, opWork, opUsage:
 		return true
 	}
 	return false

@@ -90,6 +90,7 @@ var rooms = []room{
 	{folder: "bulk/job", may: ". auth bulk registrar", tests: "store/mem scheme/all"},
 	{folder: "mail/mailtest"}, // a mail server for tests
 	{folder: "mail", may: ". auth outbound registrar secret web", tests: "store/mem scheme/all"},
+	{folder: "usage", may: ". auth registrar", tests: "store/mem scheme/all store/pebble store/postgres"}, // it counts what servers hand to it
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
@@ -108,9 +109,9 @@ var rooms = []room{
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},
 	{folder: "client", may: ". document client/internal ddds mint outbound proof publish/zonemap wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "server", may: ". client document internal/disk internal/limit internal/terminal audit auth bulk config mail outbound publish registrar registry resolver search serve/* web store/* auth/issuer", tests: "scheme/all secret"},
+	{folder: "server", may: ". usage client document internal/disk internal/limit internal/terminal audit auth bulk config mail outbound publish registrar registry resolver search serve/* web store/* auth/issuer", tests: "scheme/all secret"},
 	{folder: "doctor", may: ". document/apijson internal/disk auth client config mail registry secret server store/pebble auth/issuer outbound"},
-	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". usage document internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". document search internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". document mail audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
@@ -156,6 +157,8 @@ var guests = []guest{
 	{"github.com/coreos/go-oidc/v3", "auth/issuer"},
 	{"golang.org/x/oauth2", "auth/issuer"},
 	{"github.com/wneessen/go-mail", "mail"},
+	{"github.com/axiomhq/hyperloglog", "usage"},
+	{"golang.org/x/net", "usage"}, // the list of public suffixes
 
 	{"github.com/google/go-cmp", anyTest},
 	{"github.com/letsencrypt/pebble/v2", anyTest},   // a CA

@@ -1,0 +1,63 @@
+package registrar
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// UsageCells begins the names of the cells with the figures of use, which package usage counts. They are in
+// backups. After a restore they are those of the backup: what was counted since is lost, and nothing is counted twice.
+const UsageCells = "use "
+
+const opUsage = "keep usage"
+
+// mayUsage makes sure that the caller is a server, or an operator at its files. A name outside of UsageCells is
+// another part's.
+func mayUsage(ctx context.Context, name string) error {
+	if who := auth.From(ctx); !who.Admin || who.Token != "" {
+		return refuse(opUsage, stele.ID{}, stele.Forbidden, "usage.kept-by-server-only", "only a server keeps figures of use")
+	}
+	if !strings.HasPrefix(name, UsageCells) {
+		return refuse(opUsage, stele.ID{}, stele.Internal, "usage.cell-of-another-part", `the cell "{cell}" does not belong to the figures of use`, name)
+	}
+	return nil
+}
+
+// UsageCell returns a cell of figures; nil if there is none.
+func (r *Registrar) UsageCell(ctx context.Context, name string) ([]byte, error) {
+	if err := mayUsage(ctx, name); err != nil {
+		return nil, err
+	}
+	value, err := r.store.Cell(ctx, name)
+	return value, tell(opUsage, err)
+}
+
+// UsageList yields the cells of figures whose names begin with a text and come after another, in order.
+func (r *Registrar) UsageList(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error] {
+	return func(yield func(stele.Cell, error) bool) {
+		if err := mayUsage(ctx, prefix); err != nil {
+			yield(stele.Cell{}, err)
+			return
+		}
+		for c, err := range r.store.Cells(ctx, prefix, after) {
+			if !yield(c, tell(opUsage, err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// KeepUsage changes cells of figures, all or none. Conflict if one does not have the value that the change expects.
+// It leaves no entry in the audit trail: a server does so every half minute.
+func (r *Registrar) KeepUsage(ctx context.Context, changes ...stele.CellChange) error {
+	for _, c := range changes {
+		if err := mayUsage(ctx, c.Name); err != nil {
+			return err
+		}
+	}
+	return r.apply(ctx, opUsage, &stele.Commit{Cells: changes})
+}

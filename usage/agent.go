@@ -1,0 +1,181 @@
+package usage
+
+import (
+	_ "embed" // the list of agents
+	"encoding/json"
+	"hash/maphash"
+	"io"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+//go:embed agents.tsv
+var ownAgents string
+
+// maxAgent is how many bytes of a user agent are looked at.
+const maxAgent = 512
+
+// Limits on lists of user agents.
+const (
+	maxList     = 1 << 20 // bytes
+	maxPatterns = 5000
+	maxPattern  = 1000 // bytes
+)
+
+// Agents says what user agents are. It is used by many goroutines at once.
+type Agents struct {
+	list   []agentRule
+	robots []*regexp.Regexp // of COUNTER's list
+}
+
+// agentRule is a line of the list.
+type agentRule struct {
+	class  Class
+	match  *regexp.Regexp
+	since  time.Time
+	reason string
+}
+
+// NewAgents returns this program's own list, and that of COUNTER if it is not nil: the file
+// COUNTER_Robots_list.json.
+func NewAgents(counter io.Reader) (*Agents, error) {
+	list, err := parseAgents(ownAgents)
+	if err != nil {
+		return nil, err
+	}
+	a := &Agents{list: list}
+	if counter != nil {
+		a.robots, err = parseRobots(counter)
+	}
+	return a, err
+}
+
+// parseAgents reads a list of our own; agents.tsv says how it is written.
+func parseAgents(text string) (list []agentRule, err error) {
+	if len(text) > maxList {
+		return nil, refuse(stele.Invalid, "usage.list-too-long", "a list of user agents has at most {most} bytes", maxList)
+	}
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		fields := strings.Split(line, "\t")
+		if len(fields) != 4 || fields[3] == "" || len(list) >= maxPatterns {
+			return nil, badLine(number)
+		}
+		rule := agentRule{reason: fields[3]}
+		switch fields[0] {
+		case "regular":
+			rule.class = Regular
+		case "machine":
+			rule.class = Machine
+		case "robot":
+			rule.class = Robot
+		case "ignored":
+			rule.class = Ignored
+		default:
+			return nil, badLine(number)
+		}
+		if rule.since, err = time.Parse(time.DateOnly, fields[1]); err != nil {
+			return nil, badLine(number)
+		}
+		if rule.match, err = compile(fields[2]); err != nil {
+			return nil, badLine(number)
+		}
+		list = append(list, rule)
+	}
+	return list, nil
+}
+
+func badLine(number int) error {
+	return refuse(stele.Invalid, "usage.list-line", "line {line} of the list of user agents is not a class, a date, a pattern and a reason with tabs between them", number)
+}
+
+func compile(pattern string) (*regexp.Regexp, error) {
+	if len(pattern) > maxPattern {
+		return nil, refuse(stele.Invalid, "usage.pattern-too-long", "a pattern has at most {most} bytes", maxPattern)
+	}
+	return regexp.Compile("(?i)" + pattern)
+}
+
+// parseRobots reads the list of COUNTER: [{"pattern": "bot", ...}, ...].
+func parseRobots(r io.Reader) (list []*regexp.Regexp, err error) {
+	wrong := func(cause error) error {
+		return refuse(stele.Invalid, "usage.robots-file", "the list of robots is not the file COUNTER_Robots_list.json: {cause}", cause)
+	}
+	text, err := io.ReadAll(io.LimitReader(r, maxList+1))
+	switch {
+	case err != nil:
+		return nil, wrong(err)
+	case len(text) > maxList:
+		return nil, refuse(stele.Invalid, "usage.list-too-long", "a list of user agents has at most {most} bytes", maxList)
+	}
+	var entries []struct {
+		Pattern string `json:"pattern"`
+	}
+	if err := json.Unmarshal(text, &entries); err != nil {
+		return nil, wrong(err)
+	}
+	for _, e := range entries {
+		if e.Pattern == "" || len(list) >= maxPatterns {
+			return nil, refuse(stele.Invalid, "usage.robots-entry", "an entry of the list of robots has no pattern, or there are more than {most}", maxPatterns)
+		}
+		match, err := compile(e.Pattern)
+		if err != nil {
+			return nil, wrong(err)
+		}
+		list = append(list, match)
+	}
+	return list, nil
+}
+
+// Class returns what a user agent is. It takes up to 100 microseconds.
+func (a *Agents) Class(agent string) Class {
+	agent = clip(agent, maxAgent)
+	for i := range a.list {
+		if a.list[i].match.MatchString(agent) {
+			return a.list[i].class
+		}
+	}
+	for _, match := range a.robots {
+		if match.MatchString(agent) {
+			return Robot
+		}
+	}
+	return Regular
+}
+
+func clip(text string, most int) string { return text[:min(len(text), most)] }
+
+// classes remembers the classes of user agents by their hashes. Readers take no lock, and two agents that fall on one
+// place replace each other.
+type classes struct {
+	seed  maphash.Seed
+	table [4096]atomic.Uint64 // the hash, with the class in its lowest bits
+}
+
+const classBits = 7
+
+func newClasses() *classes { return &classes{seed: maphash.MakeSeed()} }
+
+// find returns the class of an agent; unclassified if it is not known.
+func (c *classes) find(agent string) Class {
+	h := maphash.String(c.seed, clip(agent, maxAgent))
+	have := c.table[h>>52].Load()
+	if have&^classBits != h&^classBits {
+		return unclassified
+	}
+	return Class(have & classBits)
+}
+
+func (c *classes) keep(agent string, class Class) {
+	h := maphash.String(c.seed, clip(agent, maxAgent))
+	c.table[h>>52].Store(h&^classBits | uint64(class))
+}

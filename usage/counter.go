@@ -1,0 +1,328 @@
+package usage
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/stele-id/stele"
+)
+
+// Options are what a Counter needs.
+type Options struct {
+	Store   Store
+	Agents  *Agents
+	Schemes *stele.Schemes
+	Space   func(ctx context.Context, id stele.ID) stele.NamespaceKey // to which a name belongs; the zero key: to none
+	Now     func() time.Time
+	Log     *slog.Logger // nothing is logged if nil
+
+	// Cut says that of addresses only the network counts: 24 bits of IPv4, 48 of IPv6. Readers of one network with the
+	// same user agent count as one.
+	Cut bool
+
+	// Interval is how often figures are written; 30 s if 0. A crash loses what was counted since.
+	Interval time.Duration
+
+	// Zones returns how many answers the name server has sent for each zone since it was started; nil: there is none.
+	Zones func() map[string]uint64
+}
+
+// Counter counts answers. Its methods Redirected, Described and Failed are for many goroutines at once; they neither wait nor allocate,
+// and what they learn of the reader is gone when they return.
+type Counter struct {
+	o       Options
+	schemes []string
+	key     *dayKey
+	classes *classes
+	second  atomic.Uint32 // the time, in Unix seconds
+	rings   []*ring
+	rare    chan rare
+
+	dropped atomic.Uint64
+	failing atomic.Uint64
+
+	// What follows belongs to the goroutine of Run.
+	ctx     context.Context
+	tally   *tally
+	keeper  *keeper
+	batch   []event
+	day     int64
+	flushed int64
+	zones   map[string]uint64 // answers that were added to the figures
+	stats   atomic.Pointer[Stats]
+}
+
+// rare is a hit that needs more than a slot has room for.
+type rare struct {
+	event
+	agent string // whose class is not known; "" if class says it
+	host  string // that referred to the name
+	known Class
+}
+
+// Sizes of what hits wait in.
+const (
+	maxRings  = 8
+	ringSize  = 1 << 15
+	rareSize  = 1 << 12
+	tickEvery = 250 * time.Millisecond
+)
+
+// Stats are about the counter itself.
+type Stats struct {
+	Dropped  uint64 // hits that were not counted, because too many came at once
+	Overflow uint64 // hits that were counted without the rules for double clicks and sessions, because too many readers came
+	Failed   uint64 // attempts to write figures that failed
+	Waiting  int    // figures that are to be written
+}
+
+// New returns a counter. It counts from then on, and [Counter.Run] writes the figures.
+func New(o Options) *Counter {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Interval <= 0 {
+		o.Interval = 30 * time.Second
+	}
+	c := &Counter{o: o, key: newDayKey(), classes: newClasses(), rare: make(chan rare, rareSize), keeper: newKeeper(o.Store), zones: make(map[string]uint64)}
+	for s := range o.Schemes.All() {
+		c.schemes = append(c.schemes, s.Name())
+	}
+	n := 1
+	for n < min(runtime.GOMAXPROCS(0), maxRings) {
+		n *= 2
+	}
+	for range n {
+		c.rings = append(c.rings, newRing(ringSize))
+	}
+	c.tally = newTally(func(id stele.ID) stele.NamespaceKey { return o.Space(c.ctx, id) })
+	now := o.Now()
+	c.day, c.flushed = now.Unix()/secondsDay, now.Unix()
+	c.second.Store(uint32(now.Unix()))
+	return c
+}
+
+// Redirected counts an answer that led to the target of a name.
+func (c *Counter) Redirected(id stele.ID, from netip.Addr, agent, referrer string) {
+	c.add(Redirect, id, from, agent, referrer)
+}
+
+// Described counts an answer that told something about a name.
+func (c *Counter) Described(id stele.ID, from netip.Addr, agent string) {
+	c.add(Description, id, from, agent, "")
+}
+
+// Failed counts an answer that a name leads nowhere.
+func (c *Counter) Failed(id stele.ID, from netip.Addr, agent string) {
+	c.add(Failure, id, from, agent, "")
+}
+
+func (c *Counter) add(kind Kind, id stele.ID, from netip.Addr, agent, referrer string) {
+	scheme := c.scheme(id.Scheme())
+	if scheme < 0 {
+		return
+	}
+	if c.o.Cut {
+		from = cut(from)
+	}
+	agent = clip(agent, maxAgent)
+	class := c.classes.find(agent)
+	if class == Ignored {
+		return
+	}
+	visitor := c.key.visitor(from, agent)
+	second, what := uint16(c.second.Load()), uint8(kind)<<4|uint8(class)
+	host := refererHost(referrer)
+	if class == unclassified || host != "" && class != Robot {
+		r := rare{event: event{id.String(), visitor, second, uint8(scheme), what}, host: host, known: class}
+		if class == unclassified {
+			r.agent = agent
+		}
+		select {
+		case c.rare <- r:
+		default:
+			c.dropped.Add(1)
+		}
+		return
+	}
+	at := 0
+	if len(c.rings) > 1 {
+		at = int(rand.Uint32()) & (len(c.rings) - 1)
+	}
+	if !c.rings[at].put(id.String(), visitor, second, uint8(scheme), what) {
+		c.dropped.Add(1)
+	}
+}
+
+// scheme returns the number of a scheme.
+func (c *Counter) scheme(name string) int {
+	for i, s := range c.schemes {
+		if s == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// refererHost returns the host of the page that referred to a name; "" if there is none.
+func refererHost(referrer string) string {
+	_, rest, ok := strings.Cut(referrer, "://")
+	if !ok {
+		return ""
+	}
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		rest = rest[at+1:]
+	}
+	return clip(rest, 253)
+}
+
+// registrable returns the registrable domain of a host: "" if it has none, such as an address or a machine of a local
+// network.
+func registrable(host string) string {
+	if at := strings.LastIndexByte(host, ':'); at >= 0 {
+		host = host[:at]
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if _, err := netip.ParseAddr(host); err == nil || strings.HasPrefix(host, "[") {
+		return ""
+	}
+	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
+	if err != nil || !isDomain(domain) {
+		return ""
+	}
+	return domain
+}
+
+func isDomain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c != '.' && c != '-' && (c < '0' || '9' < c) && (c < 'a' || 'z' < c) {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// Run counts until the context ends, and writes the figures. It writes what is left before it returns.
+func (c *Counter) Run(ctx context.Context) {
+	c.ctx = ctx
+	c.keeper.forgetMarks(ctx, c.o.Now())
+	ticks := time.NewTicker(tickEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ticks.C:
+			c.work(c.o.Now())
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			c.ctx = last
+			c.drain(c.o.Now())
+			c.flush(c.o.Now())
+			c.keeper.end(last)
+			return
+		}
+	}
+}
+
+// work does what is due at a time.
+func (c *Counter) work(now time.Time) {
+	if c.ctx == nil {
+		c.ctx = context.Background() // in tests that call it themselves
+	}
+	c.drain(now)
+	if now.Unix()-c.flushed >= int64(c.o.Interval/time.Second) {
+		c.flush(now)
+	}
+}
+
+// tick tells the counter the time. The key of visitors changes with the day.
+func (c *Counter) tick(now time.Time) {
+	second := now.Unix()
+	if day := second / secondsDay; day != c.day {
+		c.key.change()
+		c.day = day
+	}
+	c.second.Store(uint32(second))
+}
+
+// drain counts the hits that wait.
+func (c *Counter) drain(now time.Time) {
+	c.tick(now)
+	second := now.Unix()
+	for _, r := range c.rings {
+		c.batch = r.take(c.batch[:0])
+		for i := range c.batch {
+			c.count(&c.batch[i], second, Class(c.batch[i].what&15), "")
+		}
+		clear(c.batch) // it names what was read
+	}
+	for range len(c.rare) {
+		r := <-c.rare
+		class := r.known
+		if class == unclassified {
+			if class = c.classes.find(r.agent); class == unclassified {
+				class = c.o.Agents.Class(r.agent)
+				c.classes.keep(r.agent, class)
+			}
+		}
+		c.count(&r.event, second, class, registrable(r.host))
+	}
+	c.tally.advance(second)
+	c.note()
+}
+
+func (c *Counter) count(e *event, now int64, class Class, host string) {
+	at := now - int64(uint16(now)-e.second)
+	r := reading{at: at, id: stele.StoredID(c.schemes[e.scheme], e.text), visitor: e.visitor, class: class, kind: Kind(e.what >> 4), host: host}
+	c.tally.count(&r)
+}
+
+// note keeps what Stats returns.
+func (c *Counter) note() {
+	c.stats.Store(&Stats{Dropped: c.keeper.lost, Overflow: c.tally.overflow, Waiting: len(c.tally.records) + len(c.keeper.left) + len(c.keeper.unsure)})
+}
+
+// Stats returns how the counter is.
+func (c *Counter) Stats() Stats {
+	s := Stats{}
+	if last := c.stats.Load(); last != nil {
+		s = *last
+	}
+	s.Dropped, s.Failed = s.Dropped+c.dropped.Load(), c.failing.Load()
+	return s
+}
+
+// flush adds what was counted to the figures of the registry. What can't be written now is written with the next.
+func (c *Counter) flush(now time.Time) {
+	c.flushed = now.Unix()
+	c.tally.tellVisitors()
+	list := c.tally.additions()
+	if c.o.Zones != nil {
+		list = append(list, c.zoneAdditions(now)...)
+	}
+	if len(list) > 0 {
+		list = append(list, began(now))
+	}
+	left, err := c.keeper.keep(c.ctx, now, list)
+	if err != nil {
+		c.failing.Add(1)
+		if c.ctx.Err() == nil {
+			c.o.Log.Warn("figures of use can't be written; it is tried again", "error", err.Error(), "waiting", left)
+		}
+	}
+	if err := c.keeper.tidy(c.ctx, now); err != nil && c.ctx.Err() == nil {
+		c.o.Log.Warn("old figures of use can't be added up; it is tried again", "error", err.Error())
+	}
+	c.note()
+}

@@ -1,0 +1,208 @@
+package usage
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// Store keeps figures: a [registrar.Registrar].
+type Store interface {
+	UsageCell(ctx context.Context, name string) ([]byte, error)
+	UsageList(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error]
+	// KeepUsage changes cells, all or none. Conflict if one does not have the value that the change expects.
+	KeepUsage(ctx context.Context, changes ...stele.CellChange) error
+}
+
+// Limits on commits.
+const (
+	cellsAtOnce = 1000    // in a commit
+	maxTries    = 5       // of a commit that others get ahead of
+	maxKnown    = 50_000  // values of cells that are remembered
+	maxLeft     = 300_000 // additions that wait while the registry can't be written
+)
+
+// addition is what is to be added to a cell.
+type addition struct {
+	cell string
+	add  func(value []byte) ([]byte, error) // from the value that the cell has to the next one; nil is none
+}
+
+// keeper adds to cells. Several servers may add to the same ones: a commit that another server got ahead of is made again from
+// what is there by then. Each commit has the number of the server's commit in a cell of its own, so that the server
+// finds out whether a commit was made whose outcome it was not told.
+type keeper struct {
+	store  Store
+	mark   string // the cell with the number of the last commit
+	number uint64
+	known  map[string][]byte // values of cells as this server wrote them last
+	unsure []addition        // of the commit with the next number, whose outcome is not known
+	left   []addition        // that could not be written
+	marked []byte            // value of the cell mark
+	lost   uint64            // additions for which there was no room
+	rolled string            // the day on which old days were looked for
+}
+
+func newKeeper(store Store) *keeper {
+	random := make([]byte, 8)
+	_, _ = rand.Read(random) // it never fails, see crypto/rand
+	return &keeper{store: store, mark: markCells + hex.EncodeToString(random), known: make(map[string][]byte)}
+}
+
+func asServer(ctx context.Context) context.Context { return auth.With(ctx, auth.Local()) }
+
+// keep makes additions, and those that were left before. It returns how many are left.
+func (k *keeper) keep(ctx context.Context, now time.Time, list []addition) (left int, err error) {
+	ctx = asServer(ctx)
+	if err := k.settle(ctx); err != nil {
+		k.leave(list)
+		return len(k.left) + len(k.unsure), err
+	}
+	list = append(k.left, list...)
+	k.left = nil
+	// In this order no two servers wait for each other.
+	slices.SortStableFunc(list, func(a, b addition) int { return strings.Compare(a.cell, b.cell) })
+	for len(list) > 0 {
+		n := chunk(list)
+		if err = k.commit(ctx, now, list[:n]); err != nil {
+			if k.unsure != nil {
+				list = list[n:]
+			}
+			break
+		}
+		list = list[n:]
+	}
+	k.leave(list)
+	return len(k.left) + len(k.unsure), err
+}
+
+// leave keeps additions for the next time.
+func (k *keeper) leave(list []addition) {
+	room := min(len(list), max(maxLeft-len(k.left), 0))
+	k.lost += uint64(len(list) - room)
+	k.left = append(k.left, list[:room]...)
+}
+
+// chunk returns how many of the additions, which are sorted, are made with one commit. All of a cell are.
+func chunk(list []addition) int {
+	n := min(len(list), cellsAtOnce)
+	for n < len(list) && list[n].cell == list[n-1].cell {
+		n++
+	}
+	return n
+}
+
+// settle finds out what became of the commit whose outcome is not known.
+func (k *keeper) settle(ctx context.Context) error {
+	if k.unsure == nil {
+		return nil
+	}
+	have, err := k.store.UsageCell(ctx, k.mark)
+	if err != nil {
+		return err
+	}
+	if number, _, _ := strings.Cut(string(have), " "); number == strconv.FormatUint(k.number+1, 10) {
+		k.number++
+	} else {
+		k.left = append(k.unsure, k.left...)
+	}
+	k.marked, k.unsure = have, nil
+	clear(k.known)
+	return nil
+}
+
+// commit makes additions, all or none.
+func (k *keeper) commit(ctx context.Context, now time.Time, list []addition) error {
+	for try := 1; ; try++ {
+		changes, err := k.changes(ctx, list)
+		if err != nil {
+			return err
+		}
+		mark := []byte(strconv.FormatUint(k.number+1, 10) + " " + now.UTC().Format(time.RFC3339))
+		changes = append(changes, stele.CellChange{Name: k.mark, Before: k.marked, After: mark})
+		err = k.store.KeepUsage(ctx, changes...)
+		switch kind := stele.KindOf(err); {
+		case err == nil:
+			k.number++
+			k.marked = mark
+			k.remember(changes[:len(changes)-1])
+			return nil
+		case errors.Is(err, stele.ErrSealed), kind == stele.Invalid, kind == stele.Forbidden, kind == stele.Exhausted:
+			return err
+		case kind == stele.Conflict && try < maxTries:
+			clear(k.known) // another server was faster
+			if k.marked, err = k.store.UsageCell(ctx, k.mark); err != nil {
+				return err
+			}
+		case kind == stele.Conflict:
+			clear(k.known)
+			return err
+		default:
+			k.unsure = slices.Clone(list)
+			return err
+		}
+	}
+}
+
+// changes returns what additions do to their cells.
+func (k *keeper) changes(ctx context.Context, list []addition) (changes []stele.CellChange, err error) {
+	for i, a := range list {
+		if i == 0 || a.cell != list[i-1].cell {
+			before, ok := k.known[a.cell]
+			if !ok {
+				if before, err = k.store.UsageCell(ctx, a.cell); err != nil {
+					return nil, err
+				}
+			}
+			changes = append(changes, stele.CellChange{Name: a.cell, Before: before, After: before})
+		}
+		c := &changes[len(changes)-1]
+		if c.After, err = a.add(c.After); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(changes, func(c stele.CellChange) bool { return c.Before == nil && c.After == nil }), nil
+}
+
+func (k *keeper) remember(changes []stele.CellChange) {
+	if len(k.known)+len(changes) > maxKnown {
+		clear(k.known)
+	}
+	for _, c := range changes {
+		k.known[c.Name] = c.After
+	}
+}
+
+// forgetMarks removes the marks of servers that ended without doing so, after two days.
+func (k *keeper) forgetMarks(ctx context.Context, now time.Time) {
+	ctx = asServer(ctx)
+	var old []stele.CellChange
+	for c, err := range k.store.UsageList(ctx, markCells, "") {
+		if err != nil {
+			return // it is tried with the next start
+		}
+		_, text, _ := strings.Cut(string(c.Value), " ")
+		if at, err := time.Parse(time.RFC3339, text); err != nil || now.Sub(at) > 48*time.Hour {
+			old = append(old, stele.CellChange{Name: c.Name, Before: c.Value})
+		}
+	}
+	for part := range slices.Chunk(old, cellsAtOnce) {
+		_ = k.store.KeepUsage(ctx, part...) // another server may have done it
+	}
+}
+
+// end removes the mark of this server.
+func (k *keeper) end(ctx context.Context) {
+	if k.marked != nil && k.unsure == nil {
+		_ = k.store.KeepUsage(asServer(ctx), stele.CellChange{Name: k.mark, Before: k.marked}) // it does no harm if it stays
+	}
+}

@@ -1,0 +1,284 @@
+package usage
+
+import (
+	"context"
+	"math/bits"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/stele-id/stele"
+)
+
+// TestSeveralServers has servers add to the same figures at the same time.
+func TestSeveralServers(t *testing.T) {
+	h := newHouse(t)
+	const servers, rounds = 4, 25
+	var all sync.WaitGroup
+	for range servers {
+		c := h.newCounter(h.r)
+		all.Go(func() {
+			c.ctx = t.Context()
+			for range rounds {
+				c.tally.count(&reading{at: noon.Unix(), id: stele.StoredID("ark", "ark:12345/x1"), visitor: rand.Uint64(), class: Regular, kind: Redirect})
+				c.flush(noon)
+			}
+			for range 100 {
+				if n, _ := c.keeper.keep(t.Context(), noon, nil); n == 0 {
+					break
+				}
+			}
+		})
+	}
+	all.Wait()
+	h.want(servers*rounds, servers*rounds)
+	if c := h.space(); c[Regulars] != servers*rounds || c[Visitors] != servers*rounds {
+		t.Errorf("the namespace has %v", c)
+	}
+}
+
+// shaky is a store that fails, before or after it has made a commit.
+type shaky struct {
+	Store
+	fail, late bool
+}
+
+func (s *shaky) KeepUsage(ctx context.Context, changes ...stele.CellChange) error {
+	if !s.fail {
+		return s.Store.KeepUsage(ctx, changes...)
+	}
+	if s.late {
+		if err := s.Store.KeepUsage(ctx, changes...); err != nil {
+			return err
+		}
+	}
+	s.fail = false
+	return refuse(stele.Unavailable, "x.y", "the connection is gone")
+}
+
+// TestUnknownOutcome checks that a commit counts once whose outcome the server was not told, although other servers go on.
+func TestUnknownOutcome(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		h := newHouse(t)
+		store := &shaky{Store: h.r, late: late}
+		h.counter = h.newCounter(store)
+		other := h.newCounter(h.r)
+		other.ctx = t.Context()
+		for i := range 10 {
+			h.at(time.Duration(i) * time.Minute)
+			h.visit(h.ann, firefox)
+			store.fail = i%3 == 0
+			h.flush()
+			other.tick(h.now)
+			other.Redirected(h.id("ark:12345/x1"), h.bob, firefox, "")
+			other.drain(h.now)
+			other.flush(h.now)
+		}
+		h.want(20, 2)
+		if s := h.counter.Stats(); s.Failed != 4 || s.Waiting != 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// TestMarks checks that servers leave no mark when they end, and that the marks of others are removed after a time.
+func TestMarks(t *testing.T) {
+	h := newHouse(t)
+	h.visit(h.ann, firefox)
+	h.flush()
+	marks := func() (n int) {
+		for _, err := range h.r.UsageList(asServer(t.Context()), markCells, "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		return n
+	}
+	if marks() != 1 {
+		t.Errorf("%d marks", marks())
+	}
+	next := h.newCounter(h.r)
+	next.keeper.forgetMarks(t.Context(), h.now.Add(time.Hour))
+	if marks() != 1 {
+		t.Error("the mark of a server that may run was removed")
+	}
+	next.keeper.forgetMarks(t.Context(), h.now.Add(72*time.Hour))
+	if marks() != 0 {
+		t.Error("an old mark was left")
+	}
+	h.counter.keeper.known = map[string][]byte{}
+	h.at(time.Minute).visit(h.ann, firefox)
+	h.flush()
+	h.flush()
+	h.counter.keeper.end(t.Context())
+	if marks() != 0 {
+		t.Error("the mark of a server that ended was left")
+	}
+	h.want(2, 1)
+}
+
+// TestRun counts with the goroutine that a server has, which writes what is left when it ends.
+func TestRun(t *testing.T) {
+	h := newHouse(t)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { h.counter.Run(ctx); close(done) }()
+	h.counter.Redirected(h.id("ark:12345/x1"), h.ann, firefox, "")
+	stop()
+	<-done
+	if c := h.sum(recordCell(h.id("ark:12345/x1"), DateOf(h.now).number())); c[Regulars] != 1 {
+		t.Errorf("have %v", c)
+	}
+}
+
+// TestRollUp checks that days become months after 400 days, and that names that lead nowhere are forgotten after a week.
+func TestRollUp(t *testing.T) {
+	h := newHouse(t)
+	cell := recordCell(h.id("ark:12345/x1"), DateOf(noon).number())
+	for day := range 3 {
+		h.at(time.Duration(day)*24*time.Hour).visit(h.ann, firefox)
+		h.counter.Failed(h.id("ark:12345/nothing"), h.ann, firefox)
+		h.flush()
+	}
+	month := func() Month {
+		value, err := h.r.UsageCell(asServer(t.Context()), cell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := parseMonth(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	h.at(399 * 24 * time.Hour)
+	h.flush()
+	if len(month().Days) != 3 {
+		t.Errorf("after 399 days: %v", month())
+	}
+	h.at(420 * 24 * time.Hour)
+	h.flush()
+	if m := month(); len(m.Days) != 1 || m.Days[0].Day != 0 || m.Sum()[Regulars] != 3 {
+		t.Errorf("after 420 days: %v", m)
+	}
+	for c, err := range h.r.UsageList(asServer(t.Context()), failedCells, "") {
+		t.Errorf("%q is left, %v", c.Name, err)
+	}
+	// What is added later counts for the whole month.
+	value, err := addDays("ark:12345/x1", appendMonth(nil, &Month{Days: month().Days}), []dayDelta{{17, delta{Regulars: 2}}})
+	if m, fault := parseMonth(value); err != nil || fault != nil || len(m.Days) != 1 || m.Sum()[Regulars] != 5 {
+		t.Errorf("after an import: %v, %v", m, err)
+	}
+}
+
+// TestZones checks that answers of the DNS count for their hours, also after the name server begins anew.
+func TestZones(t *testing.T) {
+	h := newHouse(t)
+	answers := map[string]uint64{"id.example.org.": 5}
+	h.counter.o.Zones = func() map[string]uint64 { return answers }
+	h.flush()
+	h.at(time.Minute).flush()
+	answers["id.example.org."] = 7
+	h.at(time.Hour).flush()
+	answers["id.example.org."] = 1
+	h.at(time.Hour).flush()
+	value, err := h.r.UsageCell(asServer(t.Context()), zoneCell("id.example.org.", DateOf(noon).number()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hours, err := parseHours(value)
+	if want := []Hour{{16*24 + 12, 5}, {16*24 + 13, 3}}; err != nil || !reflect.DeepEqual(hours, want) {
+		t.Errorf("%v, %v; want %v", hours, err, want)
+	}
+}
+
+// TestLongNames checks that names are kept that are longer than the name of a cell may be.
+func TestLongNames(t *testing.T) {
+	h := newHouse(t)
+	a, b := "ark:12345/"+strings.Repeat("a", 2000), "ark:12345/"+strings.Repeat("a", 2001)
+	h.counter.Redirected(h.id(a), h.ann, firefox, "")
+	h.flush()
+	h.at(time.Minute)
+	h.counter.Redirected(h.id(a), h.ann, firefox, "")
+	h.counter.Redirected(h.id(b), h.ann, firefox, "")
+	h.flush()
+	found := make(map[string]uint64)
+	for c, err := range h.r.UsageList(asServer(t.Context()), recordCells, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, text, _, ok := cutCell(c.Name[len(recordCells):], 2)
+		full, value, err := cutText(text, c.Value)
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		m, err := parseMonth(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[full] = m.Sum()[Regulars]
+	}
+	if len(found) != 2 || found[a] != 2 || found[b] != 1 {
+		t.Errorf("%v", found)
+	}
+}
+
+func drawCounts(t *rapid.T) (c Counts) {
+	for i := range c {
+		if rapid.Bool().Draw(t, "some") {
+			c[i] = rapid.Uint64Range(1, 1<<uint(rapid.IntRange(1, 63).Draw(t, "bits"))).Draw(t, "count")
+		}
+	}
+	return c
+}
+
+func TestPack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var m Month
+		for days := rapid.Uint32().Draw(t, "days"); days != 0; days &= days - 1 {
+			if c := drawCounts(t); !c.IsZero() {
+				*m.day(bits.TrailingZeros32(days)) = c
+			}
+		}
+		again, err := parseMonth(appendMonth(nil, &m))
+		if err != nil || !reflect.DeepEqual(m, again) {
+			t.Fatalf("%v became %v, %v", m, again, err)
+		}
+	})
+}
+
+func FuzzPack(f *testing.F) {
+	f.Add(appendMonth(nil, &Month{Days: []Day{{3, Counts{1, 1}}, {31, Counts{500, 2, 3, 4, 5, 6, 7, 8}}}}))
+	f.Add(appendTexts(nil, []Tally{{"example.org", 3}, {"", 900}}))
+	f.Add(appendHours(nil, []Hour{{0, 1}, {743, 1 << 40}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, err := parseMonth(b); err == nil {
+			if again, err := parseMonth(appendMonth(nil, &m)); err != nil || !reflect.DeepEqual(m, again) {
+				t.Fatalf("%v became %v, %v", m, again, err)
+			}
+		}
+		if list, err := parseTexts(b); err == nil {
+			if again, err := parseTexts(appendTexts(nil, list)); err != nil || !reflect.DeepEqual(list, again) {
+				t.Fatalf("%v became %v, %v", list, again, err)
+			}
+		}
+		if hours, err := parseHours(b); err == nil {
+			if again, err := parseHours(appendHours(nil, hours)); err != nil || !reflect.DeepEqual(hours, again) {
+				t.Fatalf("%v became %v, %v", hours, again, err)
+			}
+		}
+	})
+}
+
+func TestTop(t *testing.T) {
+	list := top([]Tally{{"a", 1}, {"b", 3}, {otherText, 10}, {"c", 3}, {"d", 2}}, 2, true)
+	if want := []Tally{{"b", 3}, {"c", 3}, {otherText, 13}}; !reflect.DeepEqual(list, want) {
+		t.Errorf("%v", list)
+	}
+}

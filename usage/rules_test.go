@@ -1,0 +1,283 @@
+package usage
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+	"unsafe"
+
+	"pgregory.net/rapid"
+
+	"github.com/stele-id/stele"
+)
+
+// TestDoubleClicks has the examples of COUNTER and of its exact rule: a chain of quick clicks is one.
+func TestDoubleClicks(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		seconds       []int
+		total, unique uint64
+	}{
+		{"one", []int{0}, 1, 1},
+		{"29 seconds apart", []int{0, 29}, 1, 1},
+		{"30 seconds apart", []int{0, 30}, 1, 1},
+		{"31 seconds apart", []int{0, 31}, 2, 1},
+		{"35 seconds apart", []int{0, 35}, 2, 1},
+		{"a chain", []int{0, 29, 58}, 1, 1},
+		{"a long chain", []int{0, 20, 40, 60, 80, 100, 120}, 1, 1},
+		{"no grid of 30 seconds", []int{29, 31}, 1, 1},
+		{"a chain and another one", []int{0, 25, 50, 90, 100}, 2, 1},
+		{"across the hour", []int{3599, 3601}, 1, 1},
+		{"two hours", []int{3500, 3700}, 2, 2},
+		{"an hour, and a chain across its end", []int{3500, 3599, 3601}, 2, 2},
+		{"across midnight, with another key", []int{12*3600 - 1, 12*3600 + 1}, 2, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHouse(t)
+			for _, s := range c.seconds {
+				h.at(time.Duration(s)*time.Second).visit(h.ann, firefox)
+			}
+			h.want(c.total, c.unique)
+		})
+	}
+}
+
+// TestLaterClickCounts checks that the later click is the one that is kept, with its day.
+func TestLaterClickCounts(t *testing.T) {
+	id := stele.StoredID("ark", "ark:12345/x1")
+	ty := newTally(func(stele.ID) stele.NamespaceKey { return stele.NamespaceKey{} })
+	midnight := noon.Truncate(24 * time.Hour).Unix()
+	for _, at := range []int64{midnight - 1, midnight + 1} {
+		ty.count(&reading{at: at, id: id, visitor: 7, class: Regular, kind: Redirect})
+	}
+	before, after := ty.records[recordDay{id, dayOf(midnight - 1)}].delta, ty.records[recordDay{id, dayOf(midnight)}].delta
+	if before != (delta{}) || after != (delta{Regulars: 1, RegularUnique: 1}) {
+		t.Errorf("the day before has %v and the day after %v", before, after)
+	}
+}
+
+func TestReaders(t *testing.T) {
+	h := newHouse(t)
+	h.visit(h.ann, firefox)
+	h.visit(h.ann, safari) // one address, two agents
+	h.visit(h.bob, firefox)
+	h.visit(h.bob, curl)
+	h.visit(h.bob, googlebot)
+	h.visit(h.bob, googlebot)
+	want := Counts{Regulars: 3, RegularUnique: 3, Machines: 1, MachineUnique: 1, Robots: 2}
+	if c := h.figures("ark:12345/x1"); c != want {
+		t.Errorf("have %v, want %v", c, want)
+	}
+	want[Visitors] = 4
+	if c := h.space(); c != want {
+		t.Errorf("the namespace has %v, want %v", c, want)
+	}
+}
+
+func TestKinds(t *testing.T) {
+	h := newHouse(t)
+	id := h.id("ark:12345/x1")
+	h.counter.Redirected(id, h.ann, firefox, "https://en.wikipedia.org/wiki/Example")
+	h.counter.Redirected(h.id("ark:12345/x2"), h.ann, firefox, "https://de.wikipedia.org/")
+	h.counter.Redirected(h.id("ark:12345/x3"), h.ann, firefox, "http://192.0.2.77:8080/")
+	h.counter.Described(id, h.ann, firefox)
+	h.counter.Failed(h.id("ark:12345/unknown"), h.ann, firefox)
+	h.counter.Failed(h.id("ark:12345/unknown"), h.bob, firefox)
+	h.counter.Failed(h.id("ark:12345/unknown"), h.bob, googlebot)
+	if c, want := h.figures("ark:12345/x1"), (Counts{Regulars: 1, RegularUnique: 1, Descriptions: 1}); c != want {
+		t.Errorf("have %v, want %v", c, want)
+	}
+	if c := h.space(); c[Failures] != 2 || c[Regulars] != 3 || c[Visitors] != 1 {
+		t.Errorf("the namespace has %v", c)
+	}
+	key := stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/"}
+	texts := func(cell string) []Tally {
+		value, err := h.r.UsageCell(asServer(t.Context()), cell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := parseTexts(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	if list := texts(cellName(hostCells, "ark", key.Prefix, DateOf(h.now).number())); !slices.Equal(list, []Tally{{"wikipedia.org", 2}}) {
+		t.Errorf("the hosts are %v", list)
+	}
+	if list := texts(failedCell(key, dayOf(h.now.Unix()))); !slices.Equal(list, []Tally{{"ark:12345/unknown", 2}}) {
+		t.Errorf("the failed names are %v", list)
+	}
+}
+
+// TestKeyChanges checks that the key of visitors is another one after midnight and in another process, and only then.
+func TestKeyChanges(t *testing.T) {
+	h := newHouse(t)
+	visitor := func() uint64 { return h.counter.key.visitor(h.ann, firefox) }
+	first := visitor()
+	h.at(11*time.Hour + 59*time.Minute + 59*time.Second)
+	if visitor() != first {
+		t.Error("the key changed before midnight")
+	}
+	before := [2]uint64{h.counter.key.key[0].Load(), h.counter.key.key[1].Load()}
+	h.at(12 * time.Hour)
+	if visitor() == first {
+		t.Error("the key is the same after midnight")
+	}
+	if h.counter.key.key[0].Load() == before[0] || h.counter.key.key[1].Load() == before[1] {
+		t.Error("the key of yesterday was not overwritten")
+	}
+	if newHouse(t).counter.key.visitor(h.ann, firefox) == visitor() {
+		t.Error("two processes have the same key")
+	}
+}
+
+func TestCut(t *testing.T) {
+	for from, want := range map[string]string{"192.0.2.77": "192.0.2.0", "::ffff:192.0.2.77": "192.0.2.0", "2001:db8:1:2::3": "2001:db8:1::", "fe80::1%eth0": "fe80::"} {
+		if have := cut(netip.MustParseAddr(from)); have.String() != want {
+			t.Errorf("%s is cut to %s, want %s", from, have, want)
+		}
+	}
+	h := newHouse(t)
+	h.counter.o.Cut = true
+	h.visit(netip.MustParseAddr("192.0.2.1"), firefox)
+	h.visit(netip.MustParseAddr("192.0.2.9"), firefox)
+	h.visit(netip.MustParseAddr("192.0.3.9"), firefox)
+	h.want(2, 2)
+}
+
+// TestHotPath checks that counting neither allocates nor waits, and that what does not fit is counted as dropped.
+func TestHotPath(t *testing.T) {
+	if size := unsafe.Sizeof(hit{}); size != 32 {
+		t.Errorf("a slot has %d bytes", size)
+	}
+	h := newHouse(t)
+	id := h.id("ark:12345/x1")
+	h.visit(h.ann, firefox)
+	for name, add := range map[string]func(){
+		"redirect":    func() { h.counter.Redirected(id, h.ann, firefox, "") },
+		"referred":    func() { h.counter.Redirected(id, h.ann, firefox, "https://example.org/page") },
+		"new agent":   func() { h.counter.Redirected(id, h.ann, "Mozilla/5.0 (never seen)", "") },
+		"description": func() { h.counter.Described(id, h.bob, firefox) },
+		"failure":     func() { h.counter.Failed(id, h.bob, firefox) },
+	} {
+		if n := testing.AllocsPerRun(1000, add); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+	for range len(h.counter.rings) * ringSize * 2 {
+		h.counter.Redirected(id, h.ann, firefox, "")
+	}
+	if h.counter.Stats().Dropped == 0 {
+		t.Error("nothing was dropped")
+	}
+	h.at(time.Second)
+	h.counter.Redirected(id, h.bob, safari, "")
+	if c := h.figures("ark:12345/x1"); c[Regulars] != 2+1 { // ann, ann with an agent that was never seen, and bob
+		t.Errorf("after that, %v", c)
+	}
+}
+
+// TestRing puts hits from many goroutines, and takes them at the same time: none is lost, none comes twice.
+func TestRing(t *testing.T) {
+	r := newRing(64)
+	const writers, each = 8, 2000
+	done := make(chan int)
+	for w := range writers {
+		go func() {
+			put := 0
+			for i := range each {
+				if r.put("x", uint64(w*each+i+1), 0, 0, 0) {
+					put++
+				}
+			}
+			done <- put
+		}()
+	}
+	seen := make(map[uint64]bool)
+	var batch []event
+	take := func() {
+		batch = r.take(batch[:0])
+		for _, e := range batch {
+			if e.text != "x" || seen[e.visitor] {
+				t.Fatalf("%q %d came twice or damaged", e.text, e.visitor)
+			}
+			seen[e.visitor] = true
+		}
+	}
+	put := 0
+	for ended := 0; ended < writers; {
+		select {
+		case n := <-done:
+			put += n
+			ended++
+		default:
+			take()
+		}
+	}
+	take()
+	if len(seen) != put {
+		t.Errorf("%d were put, and %d taken", put, len(seen))
+	}
+}
+
+// oracle counts by the words of the rules: of clicks in order, it keeps those that no other follows within 30 seconds; uniques are the
+// hours that kept ones are in.
+func oracle(seconds []int64) (total, unique uint64) {
+	hours := make(map[int64]bool)
+	for i, at := range seconds {
+		if i+1 < len(seconds) && seconds[i+1]-at <= 30 {
+			continue
+		}
+		total++
+		hours[at/3600] = true
+	}
+	return total, uint64(len(hours))
+}
+
+// TestRulesByOracle compares the tally with the rules, for readers that click whenever they like.
+func TestRulesByOracle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ty := newTally(func(stele.ID) stele.NamespaceKey { return stele.NamespaceKey{} })
+		ids := []stele.ID{stele.StoredID("ark", "ark:12345/a"), stele.StoredID("ark", "ark:12345/b")}
+		clicks := make(map[[2]int][]int64)
+		at := noon.Unix() + int64(rapid.IntRange(0, 12*3600).Draw(t, "begin"))
+		for range rapid.IntRange(1, 60).Draw(t, "clicks") {
+			at += rapid.SampledFrom([]int64{0, 1, 5, 15, 29, 30, 31, 60, 61, 62, 600, 3600}).Draw(t, "later")
+			name, visitor := rapid.IntRange(0, 1).Draw(t, "name"), rapid.IntRange(0, 2).Draw(t, "visitor")
+			clicks[[2]int{name, visitor}] = append(clicks[[2]int{name, visitor}], at)
+			ty.count(&reading{at: at, id: ids[name], visitor: uint64(visitor), class: Regular, kind: Redirect})
+		}
+		var want, have [2][2]uint64
+		for who, list := range clicks {
+			total, unique := oracle(list)
+			want[who[0]][0] += total
+			want[who[0]][1] += unique
+		}
+		for key, d := range ty.records {
+			i := slices.Index(ids, key.id)
+			have[i][0] += uint64(d.delta[Regulars])
+			have[i][1] += uint64(d.delta[RegularUnique])
+		}
+		if have != want {
+			t.Fatalf("have %v, want %v", have, want)
+		}
+	})
+}
+
+// TestCaps checks that a flood of readers uses bounded memory, and that totals are counted all the same.
+func TestCaps(t *testing.T) {
+	ty := newTally(func(stele.ID) stele.NamespaceKey { return stele.NamespaceKey{} })
+	id := stele.StoredID("ark", "ark:12345/a")
+	random := rand.New(rand.NewPCG(1, 2))
+	const n = maxClicks + 1000
+	for range n {
+		ty.count(&reading{at: noon.Unix(), id: id, visitor: random.Uint64(), class: Regular, kind: Redirect})
+	}
+	d := ty.records[recordDay{id, dayOf(noon.Unix())}].delta
+	if d[Regulars] != n || d[RegularUnique] != maxClicks || ty.overflow != n-maxClicks || len(ty.seen) > maxClicks {
+		t.Errorf("%v, %d beyond the cap", d, ty.overflow)
+	}
+}
