@@ -9,10 +9,12 @@ import (
 // PreferenceCells is what the names of cells begin with in which users keep their preferences.
 const PreferenceCells = "preferences "
 
-// Preferences is how a user wants the pages to be. It grants nothing, and only the user sees it.
+// Preferences is how a user wants the pages and the mail to be. It grants nothing, and only the user sees it.
 type Preferences struct {
 	User     string `json:"user"`
 	Language string `json:"language,omitempty"` // BCP 47; "": as the browser asks
+
+	Digest DigestRate `json:"digest,omitempty"` // "": DigestWeekly
 }
 
 // Cell returns the preferences as they are kept.

@@ -133,6 +133,7 @@ func TestSettingRefusals(t *testing.T) {
 		{"tls-cert", []any{"/etc/", "a\x00b", int64(1)}},
 		{"acme-domain", []any{"*.example.org", "192.0.2.1", []any{"a b"}, "example.org.", []any{int64(1)}}},
 		{"acme-email", []any{"me", "Me <me@example.org>", "a@b@c"}},
+		{"mail-digest", []any{"monday", "7:00", "Monday 07:00", "monday 7:00", "monday 24:00", "day 07:00", int64(1)}},
 		{"acme-ca", []any{"", "http://ca.example.org/dir", "ca.example.org", "https://u@ca.example.org/"}},
 		{"hsts", []any{"1", "-1s"}},
 		{"trusted-proxies", []any{"proxy.example", "10.0.0.1/8", "0.0.0.0/0", []any{"::/0"}}},

@@ -15,6 +15,19 @@ func readSender(_ *Setting, text string) (any, error) {
 	return text, s.Validate()
 }
 
+var scheduleKind = kind{"day and time", textForm, orNothing(readSchedule)}
+
+func readSchedule(_ *Setting, text string) (any, error) {
+	s, err := mail.ParseSchedule(text)
+	return s.String(), err
+}
+
+// Digests returns when digests are sent; false if none is.
+func (v *Values) Digests() (mail.Schedule, bool) {
+	s, err := mail.ParseSchedule(v.MailDigest)
+	return s, err == nil && v.MailServer != ""
+}
+
 // checkMail checks the settings of mail against each other.
 func (c *Config) checkMail() {
 	if c.MailServer == "" {

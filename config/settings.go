@@ -90,7 +90,7 @@ var settings = []Setting{
 	{Name: "issuer-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
 		What: "addresses and networks, in addition to public ones, at which issuers may be; empty: public addresses only"},
 	{Name: "mail-server", kind: offAddressKind, Example: "mail.example.org:587",
-		What: "mail server (SMTP) through which the server sends invitations and sign-in links; needs mail-from and base; empty: no mail is sent"},
+		What: "mail server (SMTP) through which the server sends invitations, sign-in links and digests; needs mail-from and base; empty: no mail is sent"},
 	{Name: "mail-security", kind: choiceKind, Usual: "starttls", Example: "tls", Choices: []string{"starttls", "tls", "none"},
 		What: "encryption of the connection to the mail server: starttls (usual at port 587; mail is not sent if the server can't), tls (from the first byte, usual at port 465), or none, only for a mail server on this machine"},
 	{Name: "mail-user", kind: lineKind, Example: "stele",
@@ -103,6 +103,8 @@ var settings = []Setting{
 		What: "address for answers to mail; empty: that of the sender"},
 	{Name: "mail-root", kind: fileKind, Example: "/etc/stele/tls/mail-root.pem",
 		What: "file of the root certificates that authenticate the mail server, if it is private; empty: those of the system"},
+	{Name: "mail-digest", kind: scheduleKind, Usual: "monday 07:00", Example: "friday 15:30",
+		What: "when digests are sent, in UTC: the weekly ones on this day at this time, the daily ones each day at this time; empty: none is sent"},
 	{Name: "passwords", kind: boolKind, Usual: "false", Example: "true",
 		What: "let users sign in at the desk by a password and a code of an authenticator app, beside passkeys and one-time links; set base to an address with https first"},
 	{Name: "dns", kind: addressesKind, Example: "192.0.2.1:53,[2001:db8::1]:53",
@@ -258,6 +260,7 @@ type Values struct {
 	MailFrom       string            `koanf:"mail-from"`
 	MailReplyTo    string            `koanf:"mail-reply-to"`
 	MailRoot       string            `koanf:"mail-root"`
+	MailDigest     string            `koanf:"mail-digest"`
 	Passwords      bool              `koanf:"passwords"`
 	SiteName       string            `koanf:"site-name"`
 	SiteContact    string            `koanf:"site-contact"`

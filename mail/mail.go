@@ -1,4 +1,4 @@
-// Package mail sends mail to users: invitations, one-time links, requests to confirm an address.
+// Package mail sends mail to users: invitations, one-time links, requests to confirm an address, digests.
 //
 // A [Transport] hands a letter to the mail server that the operator has set. A [Queue] keeps letters in
 // cells of the registry until the server has accepted them, so that all servers of a database see
@@ -94,8 +94,18 @@ type Letter struct {
 	// regular letters of this kind.
 	Unsubscribe string `json:"unsubscribe,omitempty"`
 
+	// Digest is what the letter was made of, if it is a digest; see [Options.Renew].
+	Digest *DigestOf `json:"digest,omitempty"`
+
 	// Expires is when the letter is worth nothing, since its link has expired; zero: never.
 	Expires time.Time `json:"expires,omitzero"`
+}
+
+// DigestOf is what a digest was made of.
+type DigestOf struct {
+	User string    `json:"user"`
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
 }
 
 // Limits on letters.

@@ -26,6 +26,7 @@ const (
 // Limits on the queue.
 const (
 	MaxWaiting    = 5000               // letters that are to be sent
+	maxDigests    = MaxWaiting / 2     // letters that may wait before a digest: other mail must find room
 	HourAddress   = 10                 // letters to one address in an hour
 	hourConfirm   = 3                  // letters that ask one address for a user, in an hour
 	maxOwnWaiting = 100                // letters of a user that wait or were given up, with which the user may ask for an address
@@ -45,6 +46,7 @@ const (
 	Waiting State = "waiting"
 	Sent    State = "sent"     // the mail server has accepted it
 	GivenUp State = "given-up" // it was not accepted, and is not tried again
+	Dropped State = "dropped"  // the user wants it no more, or may not read it
 )
 
 // Note is what is known of a letter.
@@ -91,6 +93,10 @@ type Options struct {
 	Now       func() time.Time
 	Rand      io.Reader
 	Log       *slog.Logger
+
+	// Renew makes the texts of a digest anew that has waited, so that a user whose rights have ended
+	// meanwhile reads no more than the user may now; false: it is not to be sent. Nil: digests are sent as they were made.
+	Renew func(ctx context.Context, l *Letter) (still bool, err error)
 }
 
 // Queue keeps letters until the mail server has accepted them. It is used by many goroutines at once.
@@ -201,7 +207,7 @@ func (q *Queue) mayAdd(ctx context.Context, now time.Time, kind Kind, to, by str
 		}
 	}
 	switch {
-	case waiting >= MaxWaiting:
+	case waiting >= MaxWaiting, kind == DigestKind && waiting >= maxDigests:
 		return refuse(stele.Exhausted, "mail.queue-full", "{count} mails wait to be sent; try again later, and see whether the mail server takes them", waiting)
 	case kind == ConfirmKind && confirmed >= hourConfirm:
 		return refuse(stele.Exhausted, "mail.too-many-to-address", "this address has got {count} mails in the last hour; try again later", confirmed)
@@ -269,7 +275,7 @@ func (q *Queue) List(ctx context.Context) (list []Note, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if n.State != Sent {
+		if n.State == Waiting || n.State == GivenUp {
 			list = append(list, n)
 		}
 	}

@@ -110,7 +110,12 @@ func (q *Queue) try(ctx context.Context, id string) error {
 	case !n.Expires.IsZero() && !now.Before(n.Expires):
 		err = &finalError{stele.Messagef("mail.link-expired", "the link in it expired before the mail server took the mail; make another")}
 	default:
-		err = q.o.Send(ctx, &l)
+		if l.Digest != nil && q.o.Renew != nil && now.Sub(n.Created) >= firstPause {
+			err = q.renew(ctx, &l)
+		}
+		if err == nil {
+			err = q.o.Send(ctx, &l)
+		}
 	}
 	done := context.WithoutCancel(ctx) // what the mail server has accepted must be kept
 	if err != nil && ctx.Err() != nil {
@@ -119,6 +124,21 @@ func (q *Queue) try(ctx context.Context, id string) error {
 		return err
 	}
 	return q.end(done, &n, held, text, err)
+}
+
+// errDropped says that a letter is not to be sent any more.
+var errDropped = stele.Messagef("mail.not-wanted", "the user wants the mail no more, or may not read it")
+
+// renew makes the texts of a letter anew.
+func (q *Queue) renew(ctx context.Context, l *Letter) error {
+	still, err := q.o.Renew(ctx, l)
+	switch {
+	case err != nil:
+		return err
+	case !still:
+		return errDropped
+	}
+	return l.check()
 }
 
 // letter reads a letter, and its cell.
@@ -146,6 +166,8 @@ func (q *Queue) end(ctx context.Context, n *Note, held, text []byte, failed erro
 	switch {
 	case failed == nil:
 		n.State, n.Ended = Sent, now
+	case errors.Is(failed, errDropped):
+		n.State, n.Ended = Dropped, now
 	case IsFinal(failed) || now.Sub(n.Created) >= GiveUpAfter:
 		n.State, n.Ended, n.Problem = GivenUp, now, problemOf(failed)
 		q.o.Log.Error("a mail was given up", "mail", n.ID, "kind", string(n.Kind), "attempts", n.Tries, "error", failed.Error())
@@ -220,7 +242,7 @@ func (q *Queue) Tidy(ctx context.Context) error {
 		}
 		gone := stele.CellChange{Name: c.Name, Before: c.Value}
 		switch {
-		case n.State == Sent && now.Sub(n.Ended) >= keepSent || n.State == GivenUp && now.Sub(n.Ended) >= keepGivenUp:
+		case (n.State == Sent || n.State == Dropped) && now.Sub(n.Ended) >= keepSent || n.State == GivenUp && now.Sub(n.Ended) >= keepGivenUp:
 			old = append(old, gone)
 		case n.State == GivenUp:
 			givenUp = append(givenUp, ending{n.Ended, gone})

@@ -110,7 +110,9 @@ func (t *Transport) message(l *Letter) (*gomail.Msg, error) {
 	}
 	if l.Unsubscribe != "" {
 		m.SetListUnsubscribe(l.Unsubscribe)
-		m.SetListUnsubscribePost()
+		if strings.HasPrefix(l.Unsubscribe, "https://") { // RFC 8058, section 3.1
+			m.SetListUnsubscribePost()
+		}
 	}
 	m.SetBodyString(gomail.TypeTextPlain, l.Text)
 	if l.HTML != "" {

@@ -8,6 +8,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/web/language"
 )
 
@@ -21,6 +22,7 @@ const (
 	InvitationKind Kind = "invitation" // of a new user
 	LinkKind       Kind = "link"       // a one-time link for a user who has lost other ways to sign in
 	ConfirmKind    Kind = "confirm"    // of an address
+	DigestKind     Kind = "digest"     // what is new for a user; see package mail/digest
 )
 
 // Writer makes letters of templates, in two forms: plain text, and HTML without images. All words come from
@@ -53,6 +55,7 @@ type content struct {
 	After                       []string
 	Sections                    []Section
 	Footer                      []string
+	Links                       []link // below the footer
 	Unsubscribe                 *link
 }
 
@@ -74,7 +77,9 @@ func (w *Writer) letter(to string, c *content) (*Letter, error) {
 			list[i] = Line(list[i])
 		}
 	}
-	for _, s := range c.Sections {
+	for i := range c.Sections {
+		s := &c.Sections[i]
+		s.Title = Line(s.Title)
 		for i := range s.Items {
 			s.Items[i].Text, s.Items[i].Note = Line(s.Items[i].Text), Line(s.Items[i].Note)
 		}
@@ -136,6 +141,28 @@ func (w *Writer) Confirm(lang *language.Language, to, user, url string, expires 
 	return expiring(expires)(w.letter(to, &content{Language: lang.Tag, Subject: lang.Text("mail.confirm-subject", "site", w.site), Greeting: lang.Text("mail.greeting", "user", user),
 		Paragraphs: []string{lang.Text("mail.confirm", "user", user, "site", w.site), lang.Text("mail.confirm-until", "expires", lang.Moment(expires))},
 		Link:       &link{url, lang.Text("mail.confirm-button")}, After: []string{lang.Text("mail.unexpected")}, Footer: w.footer()}))
+}
+
+// Digest is what a digest says.
+type Digest struct {
+	User     string
+	From, To time.Time // of what is new
+	Rate     auth.DigestRate
+	Sections []Section
+
+	Settings string // URL where the user chooses how often digests come
+	End      string // URL that ends them
+}
+
+// Digest makes the letter that tells a user what is new.
+func (w *Writer) Digest(lang *language.Language, to string, d Digest) (*Letter, error) {
+	why := lang.Text("mail.digest-weekly", "site", w.site)
+	if d.Rate == auth.DigestDaily {
+		why = lang.Text("mail.digest-daily", "site", w.site)
+	}
+	return w.letter(to, &content{Language: lang.Tag, Subject: lang.Text("mail.digest-subject", "site", w.site, "day", d.To), Greeting: lang.Text("mail.greeting", "user", d.User),
+		Paragraphs: []string{lang.Text("mail.digest", "from", lang.Moment(d.From), "to", lang.Moment(d.To))}, Sections: d.Sections, Footer: append(w.footer(), why),
+		Links: []link{{d.Settings, lang.Text("mail.digest-settings")}}, Unsubscribe: &link{d.End, lang.Text("mail.digest-end")}})
 }
 
 // Test makes a letter that an administrator sends to try the settings.

@@ -2,6 +2,7 @@ package registrar
 
 import (
 	"context"
+	"slices"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -22,7 +23,12 @@ func (r *Registrar) preferences(ctx context.Context, op string) (auth.Preference
 	if err := identify(ctx, op); err != nil {
 		return auth.Preferences{}, stele.Cell{}, err
 	}
-	none := auth.Preferences{User: auth.From(ctx).Name}
+	return r.preferencesOf(ctx, op, auth.From(ctx).Name)
+}
+
+// preferencesOf reads those of a user, and their cell.
+func (r *Registrar) preferencesOf(ctx context.Context, op, user string) (auth.Preferences, stele.Cell, error) {
+	none := auth.Preferences{User: user}
 	cell := stele.Cell{Name: auth.PreferenceCells + none.User}
 	var err error
 	if cell.Value, err = r.store.Cell(ctx, cell.Name); err != nil || cell.Value == nil {
@@ -52,6 +58,9 @@ func (r *Registrar) SetPreferences(ctx context.Context, change func(*auth.Prefer
 		next.User = before.User
 		if len(next.Language) > maxLanguage {
 			return auth.Preferences{}, refuse(op, stele.ID{}, stele.Invalid, "preferences.language-too-long", "the language has {size} bytes; {most} are the most", len(next.Language), maxLanguage)
+		}
+		if next.Digest != "" && !slices.Contains(auth.DigestRates(), next.Digest) {
+			return auth.Preferences{}, refuse(op, stele.ID{}, stele.Invalid, "preferences.digest-unknown", `"{rate}" does not say how often digests are sent; choose daily, weekly or off`, next.Digest)
 		}
 		if next == before {
 			return before, nil

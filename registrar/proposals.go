@@ -43,6 +43,8 @@ const (
 	declinedLife     = 90 * 24 * time.Hour
 )
 
+const opApprove = "approve proposal"
+
 // proposalCells begins the names of the cells of proposals.
 const proposalCells = "proposal "
 
@@ -372,7 +374,7 @@ func (r *Registrar) proposal(ctx context.Context, op, id string) (*Proposal, *na
 // proposal is removed in the same commit, so it is written once. Conflict if the record has
 // changed since.
 func (r *Registrar) Approve(ctx context.Context, id string) (*stele.Record, error) {
-	const op = "approve proposal"
+	const op = opApprove
 	p, s, cell, err := r.proposal(ctx, op, id)
 	if err != nil {
 		return nil, err

@@ -326,6 +326,7 @@ const (
 	opSignOut      = "sign out"
 	opNoteSession  = "note session"
 	opChallengeKey = "make challenge key"
+	opDigestKey    = "make digest key"
 )
 
 // visitsOf returns the changes that end all sessions, one-time links and the password of a user.

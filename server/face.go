@@ -14,12 +14,9 @@ import (
 
 // pages makes the pages, in the languages and with the face that the operator wants.
 func (s *server) pages() (*web.Pages, *language.Catalog, error) {
-	languages, err := language.New()
+	languages, err := s.languages()
 	if err != nil {
 		return nil, nil, err
-	}
-	if languages, err = languages.Only(s.Languages); err != nil {
-		return nil, nil, wrongFace(err)
 	}
 	face := web.Face{Name: s.SiteName, Contact: s.SiteContact, Accent: s.SiteColour, AccentDark: s.SiteColourDark}
 	if s.SiteLogo != "" {
@@ -37,6 +34,18 @@ func (s *server) pages() (*web.Pages, *language.Catalog, error) {
 		return nil, nil, wrongFace(err)
 	}
 	return pages, languages, nil
+}
+
+// languages returns the languages that the site offers.
+func (s *server) languages() (*language.Catalog, error) {
+	languages, err := language.New()
+	if err != nil {
+		return nil, err
+	}
+	if languages, err = languages.Only(s.Languages); err != nil {
+		return nil, wrongFace(err)
+	}
+	return languages, nil
 }
 
 // wrongFace says that a setting of the pages is wrong.

@@ -21,6 +21,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/bulk/job"
 	"github.com/stele-id/stele/mail"
+	"github.com/stele-id/stele/mail/digest"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
 )
@@ -30,10 +31,11 @@ import (
 type generation struct {
 	registry *registry.Registry
 	jobs     *job.Board
-	mail     *mail.Queue   // nil: no mail is sent
-	handler  http.Handler  // answers the public
-	dns      *dnsd.Server  // nil without the setting dns
-	ending   chan struct{} // closed before the generation ends: streams end then
+	mail     *mail.Queue    // nil: no mail is sent
+	digests  *digest.Sender // nil: none is sent
+	handler  http.Handler   // answers the public
+	dns      *dnsd.Server   // nil without the setting dns
+	ending   chan struct{}  // closed before the generation ends: streams end then
 
 	stop func() // ends what looks after the registry
 	work sync.WaitGroup
@@ -45,10 +47,13 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 	ctx, stop := context.WithCancel(auth.With(s.running, auth.Local()))
 	f := &generation{registry: r, dns: s.dns, ending: make(chan struct{}), stop: stop}
 	f.jobs = job.NewBoard(job.Options{Registrar: r.Registrar, Schemes: s.schemes, Now: s.now})
-	f.mail = s.openQueue(r)
+	f.mail = s.openQueue(f)
 	s.openSearch(ctx, r)
 	var err error
-	if f.handler, err = s.answers(f); err != nil {
+	if f.digests, err = s.openDigests(f); err == nil {
+		f.handler, err = s.answers(f)
+	}
+	if err != nil {
 		stop()
 		return err
 	}
@@ -56,6 +61,9 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 	f.work.Go(func() { s.forgetRequests(ctx, r.Registrar) })
 	f.work.Go(func() { s.workOnJobs(ctx, f) })
 	f.work.Go(func() { s.sendMail(ctx, f) })
+	if f.digests != nil {
+		f.work.Go(func() { f.digests.Run(ctx) })
+	}
 	f.work.Go(func() { s.keepSigned(ctx, r) })
 	f.work.Go(func() { s.keepAudit(ctx, r) })
 	if err := s.exportAudit(ctx, f); err != nil {
@@ -187,7 +195,8 @@ func (s *server) desk(f *generation, public *web.Pages, languages *language.Cata
 		if err != nil {
 			return nil, err
 		}
-		o.Mail = &desk.Mail{Queue: f.mail, Writer: writer}
+		_, digests := s.Digests()
+		o.Mail = &desk.Mail{Queue: f.mail, Writer: writer, Digests: digests}
 	}
 	if s.ProxyUser != "" {
 		o.Proxy = &desk.Proxy{UserHeader: s.ProxyUser, GroupsHeader: s.ProxyGroups, Make: s.ProxyMakeUsers, From: httpd.IsFromProxy}

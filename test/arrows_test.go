@@ -88,6 +88,7 @@ var rooms = []room{
 	{folder: "registry/access", may: ". internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search", tests: "scheme/all serve/api store/mem"},
 	{folder: "registry", may: ". internal/disk auth client outbound publish registrar resolver search secret store/*", tests: "store/mem scheme/all"},
 	{folder: "bulk/job", may: ". auth bulk registrar", tests: "store/mem scheme/all"},
+	{folder: "mail/digest", may: ". auth bulk mail publish/zonekey registrar web", tests: "secret store/mem store/postgres scheme/all"},
 	{folder: "mail/mailtest"}, // a mail server for tests
 	{folder: "mail", may: ". auth outbound registrar secret web", tests: "store/mem scheme/all"},
 	{folder: "usage", may: ". auth registrar", tests: "store/mem scheme/all store/pebble store/postgres"}, // it counts what servers hand to it

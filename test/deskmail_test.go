@@ -102,6 +102,17 @@ func TestDeskMail(t *testing.T) {
 			z.click("main form button")
 			z.sees("goes to " + user + "@example.com from now on")
 			z.judge("mail-confirmed")
+			z.open(site + "/.desk/settings")
+			z.click("input[name=digest][value=daily]")
+			z.click("form[action$='/digest'] button")
+			z.sees("Saved.")
+			z.judge("mail-digest")
+			if got := z.text(`document.querySelector("input[name=digest]:checked").value`); got != "daily" {
+				t.Errorf("the digest is %q", got)
+			}
+			z.open(site + "/.desk/digest/" + user + "/stele-digest_x")
+			z.sees("this link is not valid")
+			z.judge("mail-digest-wrong")
 
 			c.open(site + "/.desk/person?name=" + user)
 			c.sees("Send it to " + user + "@example.com")

@@ -140,6 +140,7 @@ func New(o Options) *Handler {
 			o.Log.Warn("the public address can't be an origin of forms", "base", o.Base, "error", err.Error())
 		}
 	}
+	guard.AddInsecureBypassPattern(endDigestsPattern)
 	h.guarded = guard.Handler(h.mux)
 	return h
 }
@@ -158,6 +159,8 @@ func (h *Handler) open() map[string]func(*call) error {
 
 		"GET " + Root + "confirm/{user}/{credential}":  (*call).showConfirm,
 		"POST " + Root + "confirm/{user}/{credential}": (*call).confirm,
+		"GET " + Root + "digest/{user}/{credential}":   (*call).showEndDigests,
+		endDigestsPattern: (*call).endDigests,
 
 		"GET " + Root + "issuer/{name}":             (*call).goToIssuer,
 		"GET " + Root + "issuer/{name}/back":        (*call).backFromIssuer,
@@ -210,6 +213,7 @@ func (h *Handler) closed() map[string]func(*call) error {
 
 		"POST " + Root + "settings/address":        (*call).setAddress,
 		"POST " + Root + "settings/address/remove": (*call).removeAddress,
+		"POST " + Root + "settings/digest":         (*call).saveDigest,
 		"GET " + Root + "mail":                     (*call).mailQueue,
 
 		"GET " + Root + "audit":           (*call).audit,

@@ -18,6 +18,8 @@ import (
 type Mail struct {
 	Queue  *mail.Queue
 	Writer *mail.Writer
+
+	Digests bool // are sent to users who want them
 }
 
 // needMail refuses what needs mail where none is sent.
@@ -65,6 +67,11 @@ func (c *call) mailSettings(v *deskpage.Settings) error {
 		return err
 	}
 	v.Mail = &deskpage.MailSettings{Address: m.Address, Field: deskpage.Field{ID: "address", Name: "address"}}
+	if c.h.o.Mail.Digests && m.Address != "" {
+		if v.Mail.Digests, err = c.digestOptions(); err != nil {
+			return err
+		}
+	}
 	if m.Asked != nil && c.h.o.Now().Before(m.Asked.Expires) {
 		v.Mail.Asked, v.Mail.Expires = m.Asked.Address, m.Asked.Expires
 	}

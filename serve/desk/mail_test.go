@@ -32,7 +32,7 @@ func newPost(t *testing.T) (*site, *post) {
 			p.sent = append(p.sent, *l)
 			return nil
 		}})
-		o.Mail = &Mail{Queue: p.queue, Writer: must(mail.NewWriter("Mapas", "https://id.example.org"))(t)}
+		o.Mail = &Mail{Queue: p.queue, Writer: must(mail.NewWriter("Mapas", "https://id.example.org"))(t), Digests: true}
 	})
 	return s, p
 }

@@ -8,6 +8,14 @@ type MailSettings struct {
 	Asked   string // that is to be confirmed; may be empty
 	Expires time.Time
 	Field   Field
+	Digests []Option // how often digests come; none: they are not offered
+}
+
+// EndDigests asks whether to end the digests of a user. If it is not valid the link is wrong.
+type EndDigests struct {
+	Frame
+	Action, For string
+	Valid, Done bool
 }
 
 // ConfirmAddress asks whether to confirm an address. Without an address the link is not valid.
