@@ -103,7 +103,7 @@ func TestDeskMail(t *testing.T) {
 			z.sees("goes to " + user + "@example.com from now on")
 			z.judge("mail-confirmed")
 			z.open(site + "/.desk/settings")
-			z.click("input[name=digest][value=daily]")
+			z.text(`String(document.querySelector("input[name=digest][value=daily]").checked = true)`)
 			z.click("form[action$='/digest'] button")
 			z.sees("Saved.")
 			z.judge("mail-digest")
