@@ -103,6 +103,9 @@ func (s *Status) Add(e *Evidence, t Target, answered time.Time, now time.Time) {
 	s.Checked, s.Code = now, uint16(e.Status)
 	if e.Cause == AskedToWait { // as before
 		s.Next = now.Add(e.Wait)
+		if s.State == Unchecked {
+			s.Cause = e.Cause
+		}
 		return
 	}
 	if e.Cause != SaysGone {

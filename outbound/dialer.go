@@ -15,7 +15,8 @@ type Dialer struct {
 	Rule    Rule
 	Timeout time.Duration // of connecting; 0: that of the context
 
-	resolver *net.Resolver // for tests; nil: the system's
+	// Resolver finds the addresses of names; nil: the system's.
+	Resolver *net.Resolver
 }
 
 // DialContext connects to an address as [net.Dialer] does. Each address that a name
@@ -23,7 +24,7 @@ type Dialer struct {
 // very address. Sockets of this machine (networks unix and unixgram) are for rules that
 // allow any address. The error is Forbidden if the rule allows none of the addresses.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: d.Timeout, Resolver: d.resolver, Control: func(_, address string, _ syscall.RawConn) error { return d.judge(address) }}
+	dialer := net.Dialer{Timeout: d.Timeout, Resolver: d.Resolver, Control: func(_, address string, _ syscall.RawConn) error { return d.judge(address) }}
 	return dialer.DialContext(ctx, network, address)
 }
 

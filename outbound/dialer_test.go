@@ -135,8 +135,8 @@ func TestRebinding(t *testing.T) {
 	addr, accepted := listener(t)
 	_, port, _ := net.SplitHostPort(addr)
 	var asked atomic.Int64
-	d := &Dialer{resolver: rebinding(&asked), Timeout: time.Minute}
-	looked, err := d.resolver.LookupNetIP(t.Context(), "ip4", "rebind.example")
+	d := &Dialer{Resolver: rebinding(&asked), Timeout: time.Minute}
+	looked, err := d.Resolver.LookupNetIP(t.Context(), "ip4", "rebind.example")
 	if err != nil || len(looked) != 1 || !d.Rule.May(looked[0]) {
 		t.Fatalf("at first it is %v, %v", looked, err)
 	}
