@@ -27,11 +27,12 @@ import (
 //   - note session: when a session was used last.
 //   - keep work: how far a bulk change is; its changes of records have their own entries.
 //   - keep usage: figures of use, which a server adds to every half minute.
+//   - keep link checks: what is known of where names lead.
 //   - make challenge key: what seals the challenges of passkeys.
 //   - make digest key: what the links that end digests are made of.
 func unaudited(op string) bool {
 	switch op {
-	case opMint, "forget requests", opSent, opNoteSession, opChallengeKey, opDigestKey, opWork, opUsage:
+	case opMint, "forget requests", opSent, opNoteSession, opChallengeKey, opDigestKey, opWork, opUsage, opChecks:
 		return true
 	}
 	return false

@@ -83,6 +83,7 @@ var rooms = []room{
 	{folder: "registrar", may: ". document registrar/minting internal/destination auth auth/password ddds mint namespaces outbound proof publish/zonekey publish/zonemap secret", tests: "store/mem scheme/all"},
 
 	{folder: "links/ask", may: ". client links outbound", tests: "internal/certtest"},
+	{folder: "links/check", may: ". auth links outbound registrar", tests: "store/mem store/pebble scheme/all"},
 	{folder: "links", may: ".", pure: true},                                                 // it judges answers; others ask and keep
 	{folder: "search", may: ".", tests: "store/mem store/pebble store/postgres scheme/all"}, // it reads a store, and knows none
 

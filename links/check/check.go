@@ -1,0 +1,289 @@
+// Package check checks where names lead, in the background: it keeps what is known of each target in cells of the
+// registry, chooses what is asked next, and reports what was found.
+//
+// One server of a registry does so at a time: it holds a lease, and each of its commits needs it. What is known
+// survives restarts, and is not in the history of records. Package links judges, package links/ask asks.
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/links"
+	"github.com/stele-id/stele/links/ask"
+	"github.com/stele-id/stele/registrar"
+)
+
+// What the names of cells begin with.
+const (
+	stateCells = registrar.CheckCells + "s " // what is known of a target; by its turn, then by its key
+	dueCells   = registrar.CheckCells + "d " // targets that are due at another time than their turn; by time, then by key
+	foundCells = registrar.CheckCells + "f " // what is told about a target; by its key
+	hostCells  = registrar.CheckCells + "h " // hosts that do not answer, or of which only a sample is asked
+	leaseCell  = registrar.CheckCells + "lease"
+	placeCell  = registrar.CheckCells + "place" // how far the feed was read, and the turn of targets
+)
+
+// maxTargets is how many targets of a record are checked.
+const maxTargets = 8
+
+// Store is what is read of a registry.
+type Store interface {
+	Record(ctx context.Context, name stele.ID) (*stele.Record, error)
+	Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error]
+	Changes(ctx context.Context, after uint64) iter.Seq2[stele.Change, error]
+	Position(ctx context.Context) (stele.Position, error)
+	Pointing(ctx context.Context, at stele.Location, after stele.ID) iter.Seq2[stele.ID, error]
+}
+
+// Options are what a Checker needs. All must be set, except Log and Lease.
+type Options struct {
+	Registrar *registrar.Registrar
+	Store     Store
+	Rules     *links.Rules
+	Ask       func(ctx context.Context, url string, k ask.Known) (*links.Answer, links.Report)
+	Now       func() time.Time
+	Rand      io.Reader
+	Log       *slog.Logger
+	Lease     time.Duration // how long a server that has died keeps the lease; 0: DefaultLease
+}
+
+// DefaultLease is how long a server that has died keeps the lease.
+const DefaultLease = 20 * time.Second
+
+// Checker checks targets. It is used by many goroutines at once.
+type Checker struct {
+	o    Options
+	wake chan struct{}
+}
+
+// New makes a Checker.
+func New(o Options) *Checker {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Lease == 0 {
+		o.Lease = DefaultLease
+	}
+	return &Checker{o: o, wake: make(chan struct{}, 1)}
+}
+
+func (c *Checker) now() time.Time { return c.o.Now().UTC().Round(0) }
+
+// asServer returns a context in which cells can be kept. The functions that use it have made sure that the caller
+// may see what they show.
+func asServer(ctx context.Context) context.Context { return auth.With(ctx, auth.Local()) }
+
+// key names a target: the scheme and the text of an identifier, and the number of the target.
+type key string
+
+func keyOf(id stele.ID, n int) key {
+	return key(id.Scheme() + "\t" + id.String() + "\t" + strconv.Itoa(n))
+}
+
+// parse returns what a key names.
+func (k key) parse() (id stele.ID, n int, err error) {
+	scheme, rest, _ := strings.Cut(string(k), "\t")
+	cut := strings.LastIndexByte(rest, '\t')
+	if cut < 0 {
+		return id, 0, damaged(string(k))
+	}
+	if n, err = strconv.Atoi(rest[cut+1:]); err == nil {
+		id, err = stele.NewID(scheme, rest[:cut])
+	}
+	if err != nil {
+		return id, 0, damaged(string(k))
+	}
+	return id, n, nil
+}
+
+func damaged(name string) error {
+	return stele.Errorf("check links", stele.ID{}, stele.Internal, "links.cell-damaged", `the cell "{cell}" of the link checks is damaged`, name)
+}
+
+// slots is how many parts a turn has. The state of a target stands where its turn comes, so that the next ones are found
+// by reading on.
+const slots = 1 << 16
+
+// hash returns what spreads the targets of names over time: all targets of a name have the same.
+func (k key) hash() uint64 { return links.Hash(string(k[:strings.LastIndexByte(string(k), '\t')+1])) }
+
+// slotOf returns the part of the turn in which a time is.
+func slotOf(at time.Time) int {
+	turn := int64(links.Turn / time.Second)
+	return int(at.Unix() % turn * slots / turn)
+}
+
+// turn returns the second of a turn at which a target is due.
+func (k key) turn() int64 {
+	return links.Slot(k.hash(), time.Unix(0, 0)).Unix() % int64(links.Turn/time.Second)
+}
+
+func (k key) state() string {
+	return fmt.Sprintf("%s%04x%s", stateCells, slotOf(time.Unix(k.turn(), 0)), k)
+}
+
+// parseState returns the key that the name of a state's cell has.
+func parseState(name string) key {
+	name = strings.TrimPrefix(name, stateCells)
+	return key(name[min(4, len(name)):])
+}
+
+func (k key) due(at time.Time) string {
+	return fmt.Sprintf("%s%010x %s", dueCells, max(at.Unix(), 0), k)
+}
+
+func (k key) found() string { return foundCells + string(k) }
+
+// parseDue returns when a cell says that a target is due, and which.
+func parseDue(name string) (at time.Time, k key, err error) {
+	hex, rest, ok := strings.Cut(strings.TrimPrefix(name, dueCells), " ")
+	n, err := strconv.ParseInt(hex, 16, 64)
+	if !ok || err != nil {
+		return at, "", damaged(name)
+	}
+	return time.Unix(n, 0).UTC(), key(rest), nil
+}
+
+// Finding is what is told about a target.
+type Finding struct {
+	ID      string    `json:"id"`
+	Scheme  string    `json:"-"`
+	Target  int       `json:"target"`
+	URL     string    `json:"url"`
+	Host    string    `json:"host"`
+	State   string    `json:"state"`
+	Cause   string    `json:"cause,omitempty"`
+	Status  int       `json:"status,omitempty"`
+	Wall    string    `json:"wall,omitempty"`
+	Final   string    `json:"final,omitempty"` // where redirects led
+	Title   string    `json:"title,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+	First   time.Time `json:"first,omitzero"` // failure in a row
+	Fails   int       `json:"fails,omitempty"`
+	Checked time.Time `json:"checked,omitzero"`
+	Good    time.Time `json:"good,omitzero"` // the last good answer
+	Next    time.Time `json:"next,omitzero"`
+	Drift   string    `json:"drift,omitempty"`
+	Archive string    `json:"archive,omitempty"`
+}
+
+// IsBroken reports whether the target leads nowhere.
+func (f *Finding) IsBroken() bool {
+	return f.State == links.Broken.String() || f.State == links.Gone.String() || f.Drift == links.PromiseBroken.String()
+}
+
+// finding makes what is told of a status.
+func finding(k key, url string, s *links.Status, e *links.Evidence) Finding {
+	id, n, _ := k.parse()
+	f := Finding{ID: id.String(), Scheme: id.Scheme(), Target: n, URL: url, Host: stele.Target{URL: url}.Host(), State: s.State.String(), Cause: s.Cause.String(), Status: int(s.Code),
+		Since: s.Since, First: s.Row.First, Fails: int(s.Row.Fails), Checked: s.Checked, Good: s.Good, Next: s.Next}
+	if s.Drift.IsTold() {
+		f.Drift = s.Drift.String()
+	}
+	if e != nil {
+		f.Wall, f.Title = e.Sign, e.Title
+		if e.Final != url {
+			f.Final = e.Final
+		}
+	}
+	return f
+}
+
+// isTold reports whether there is something to tell.
+func isTold(s *links.Status) bool {
+	return s.State > links.OK || s.Drift.IsTold()
+}
+
+// target is a target of a record as it is now.
+type target struct {
+	key        key
+	url        string
+	unchanging bool
+}
+
+// targets returns what is checked of a record.
+func targets(rec *stele.Record) (list []target) {
+	if rec.State != stele.Active {
+		return nil
+	}
+	for i, t := range rec.Targets {
+		switch t.Protocol() {
+		case "http", "https", "ftp":
+		default:
+			continue
+		}
+		k := keyOf(rec.ID, i)
+		if len(list) < maxTargets && len(k) < stele.MaxCellName-64 {
+			list = append(list, target{k, t.URL, rec.Persistence.Level == stele.Unchanging})
+		}
+	}
+	return list
+}
+
+// target reads the target that a key names; false if it is not there any more.
+func (c *Checker) target(ctx context.Context, k key) (target, bool, error) {
+	id, n, err := k.parse()
+	if err != nil {
+		return target{}, false, err
+	}
+	rec, err := c.o.Store.Record(ctx, id)
+	if errors.Is(err, stele.NotFound) {
+		return target{}, false, nil
+	} else if err != nil {
+		return target{}, false, err
+	}
+	if rec.ID == id {
+		for _, t := range targets(rec) {
+			if t.key == keyOf(id, n) {
+				return t, true, nil
+			}
+		}
+	}
+	return target{}, false, nil
+}
+
+// status reads what is known of a target, and its cell.
+func (c *Checker) status(ctx context.Context, k key) (s links.Status, value []byte, err error) {
+	value, err = c.o.Registrar.CheckCell(asServer(ctx), k.state())
+	if err != nil || value == nil {
+		return s, nil, err
+	}
+	s, err = links.ReadStatus(value)
+	return s, value, err
+}
+
+func decode(name string, value []byte, v any) error {
+	if err := json.Unmarshal(value, v); err != nil {
+		return damaged(name)
+	}
+	return nil
+}
+
+// spaces are the namespaces whose targets are checked.
+type spaces []registrar.LinkChecks
+
+// of returns the settings for a name; nil if its targets are not checked.
+func (s spaces) of(id stele.ID) *registrar.LinkChecks {
+	var best *registrar.LinkChecks
+	for i := range s {
+		l := &s[i]
+		if l.Scheme == id.Scheme() && strings.HasPrefix(id.String(), l.Namespace) && (best == nil || len(l.Namespace) > len(best.Namespace)) {
+			best = l
+		}
+	}
+	if best == nil || !best.On {
+		return nil
+	}
+	return best
+}

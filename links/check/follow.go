@@ -1,0 +1,157 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/links"
+	"github.com/stele-id/stele/registrar"
+)
+
+// enrolCells begins the names of the cells that say how far the records of a namespace were read.
+const enrolCells = registrar.CheckCells + "e "
+
+// enrolled is how far the records of a namespace were read.
+type enrolled struct {
+	After string    `json:"after,omitempty"` // the text of the last identifier
+	Done  bool      `json:"done,omitempty"`
+	Since time.Time `json:"since"` // of the settings
+}
+
+// follow takes over what changed since: a target that changed is checked anew.
+func (w *worker) follow(ctx context.Context) error {
+	now, err := w.o.Store.Position(ctx)
+	if err != nil {
+		return err
+	}
+	if now.Generation != w.place.Generation || now.Change < w.place.Change {
+		return w.restart(ctx, now)
+	}
+	if now.Change == w.place.Change {
+		return nil
+	}
+	changed := make(map[stele.ID]bool)
+	at, read := w.place.Change, 0
+	for ch, err := range w.o.Store.Changes(ctx, at) {
+		if err != nil {
+			return err
+		}
+		if ch.ID.IsValid() && w.spaces.of(ch.ID) != nil {
+			changed[ch.ID] = true
+		}
+		at = ch.Seq
+		if read++; read >= atOnce {
+			break
+		}
+	}
+	next := w.place
+	next.Change = at
+	err = w.keep(ctx, w.lease, func(b *batch) error {
+		for id := range changed {
+			rec, err := w.o.Store.Record(ctx, id)
+			if errors.Is(err, stele.NotFound) {
+				continue
+			} else if err != nil {
+				return err
+			}
+			if err := w.enter(ctx, b, rec); err != nil {
+				return err
+			}
+		}
+		return b.setJSON(ctx, placeCell, &next)
+	})
+	if err == nil {
+		w.place = next
+	}
+	return err
+}
+
+// enter makes the targets of a record due that are not known, and forgets those that it does not have any more.
+func (w *worker) enter(ctx context.Context, b *batch, rec *stele.Record) error {
+	wanted := make(map[key]*target)
+	list := targets(rec)
+	for i := range list {
+		wanted[list[i].key] = &list[i]
+	}
+	first := keyOf(rec.ID, 0)
+	if len(first) >= stele.MaxCellName-64 {
+		return nil
+	}
+	prefix := fmt.Sprintf("%s%04x%s", stateCells, slotOf(time.Unix(first.turn(), 0)), first[:len(first)-1])
+	for c, err := range w.o.Registrar.CheckList(asServer(ctx), prefix, "") {
+		if err != nil {
+			return err
+		}
+		k := parseState(c.Name)
+		s, err := links.ReadStatus(c.Value)
+		t := wanted[k]
+		if err == nil && t != nil && s.URL == links.Hash(t.url) {
+			delete(wanted, k)
+			continue
+		}
+		if err := b.forget(ctx, k, &s); err != nil {
+			return err
+		}
+	}
+	for k := range wanted {
+		if err := b.set(ctx, k.due(time.Unix(0, 0)), []byte{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enrol reads on in the records of a namespace whose targets are to be checked.
+func (w *worker) enrol(ctx context.Context) error {
+	for i := range w.spaces {
+		l := &w.spaces[i]
+		if !l.On {
+			continue
+		}
+		name := enrolCells + l.Scheme + "\t" + l.Namespace
+		value, err := w.o.Registrar.CheckCell(asServer(ctx), name)
+		if err != nil {
+			return err
+		}
+		var at enrolled
+		if value != nil {
+			if err := decode(name, value, &at); err != nil {
+				return err
+			}
+		}
+		if !at.Since.Equal(l.Changed) { // it may have been off
+			at = enrolled{Since: l.Changed}
+		}
+		if at.Done {
+			continue
+		}
+		var list []*stele.Record
+		for rec, err := range w.o.Store.Scan(ctx, l.Scheme, l.Namespace, at.After) {
+			if err != nil {
+				return err
+			}
+			if list = append(list, rec); len(list) == atOnce {
+				break
+			}
+		}
+		at.Done = len(list) < atOnce
+		if len(list) > 0 {
+			at.After = list[len(list)-1].ID.String()
+		}
+		return w.keep(ctx, w.lease, func(b *batch) error {
+			for _, rec := range list {
+				if w.spaces.of(rec.ID) == nil {
+					continue
+				}
+				if err := w.enter(ctx, b, rec); err != nil {
+					return err
+				}
+			}
+			return b.setJSON(ctx, name, &at)
+		})
+	}
+	return nil
+}

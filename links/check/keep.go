@@ -1,0 +1,192 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/links"
+	"github.com/stele-id/stele/links/ask"
+)
+
+// keepTries is how often a change is tried that another one may precede.
+const keepTries = 5
+
+// batch collects changes of cells. It reads what each cell has now.
+type batch struct {
+	c    *Checker
+	list []stele.CellChange
+	seen map[string]int
+}
+
+func (c *Checker) newBatch() *batch { return &batch{c: c, seen: make(map[string]int)} }
+
+// set gives a cell a value; nil removes it.
+func (b *batch) set(ctx context.Context, name string, after []byte) error {
+	if i, ok := b.seen[name]; ok {
+		b.list[i].After = after
+		return nil
+	}
+	before, err := b.c.o.Registrar.CheckCell(asServer(ctx), name)
+	if err != nil || bytes.Equal(before, after) && (before == nil) == (after == nil) {
+		return err
+	}
+	b.seen[name] = len(b.list)
+	b.list = append(b.list, stele.CellChange{Name: name, Before: before, After: after})
+	return nil
+}
+
+// setJSON gives a cell a value as JSON.
+func (b *batch) setJSON(ctx context.Context, name string, v any) error {
+	after, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return b.set(ctx, name, after)
+}
+
+// keep commits what fill collects, and tries again if another commit was faster. The lease, if there is one, must be held.
+func (c *Checker) keep(ctx context.Context, l *lease, fill func(b *batch) error) error {
+	for attempt := 1; ; attempt++ {
+		b := c.newBatch()
+		if err := fill(b); err != nil || len(b.list) == 0 {
+			return err
+		}
+		if l != nil {
+			held, ok := l.held()
+			if !ok {
+				return errLost
+			}
+			b.list = append(b.list, stele.CellChange{Name: leaseCell, Before: held, After: held})
+		}
+		err := c.o.Registrar.KeepChecks(asServer(ctx), b.list...)
+		if err == nil || attempt == keepTries || !errors.Is(err, stele.Conflict) || errors.Is(err, stele.ErrSealed) {
+			return err
+		}
+	}
+}
+
+// forget removes all that is known of a target.
+func (b *batch) forget(ctx context.Context, k key, s *links.Status) error {
+	for _, name := range []string{k.state(), k.found(), k.due(s.Next)} {
+		if err := b.set(ctx, name, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setStatus keeps what is known of a target: its state, when it is due if that is not its turn, and what is told.
+func (b *batch) setStatus(ctx context.Context, t *target, before, s *links.Status, e *links.Evidence) error {
+	if !before.Next.IsZero() {
+		if err := b.set(ctx, t.key.due(before.Next), nil); err != nil {
+			return err
+		}
+	}
+	if err := b.set(ctx, t.key.state(), s.Append(nil)); err != nil {
+		return err
+	}
+	if !isTurn(t.key, s.Next) {
+		if err := b.set(ctx, t.key.due(s.Next), []byte{}); err != nil {
+			return err
+		}
+	}
+	if !isTold(s) {
+		return b.set(ctx, t.key.found(), nil)
+	}
+	return b.setJSON(ctx, t.key.found(), finding(t.key, t.url, s, e))
+}
+
+// slack is how much later than its turn a target may be due, since times are kept to the minute.
+const slack = 3 * time.Minute
+
+// isTurn reports whether a target is due in its turn.
+func isTurn(k key, at time.Time) bool {
+	turn := int64(links.Turn / time.Second)
+	return (at.Unix()-k.turn()%turn+turn)%turn < int64(slack/time.Second)
+}
+
+// round returns a time as it is stored.
+func round(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC().Truncate(time.Minute)
+}
+
+// result takes over the answer to a task, for all targets that led there.
+func (c *Checker) result(ctx context.Context, l *lease, line *links.Line, task *links.Task, answer *links.Answer, report links.Report) error {
+	now := c.now()
+	e := c.o.Rules.Judge(answer)
+	host := *line.Host(task.Host)
+	for _, name := range task.Keys {
+		k := key(name)
+		t, ok, err := c.target(ctx, k)
+		if err != nil {
+			return err
+		}
+		err = c.keep(ctx, l, func(b *batch) error {
+			if err := b.dropDue(ctx, k); err != nil {
+				return err
+			}
+			s, _, err := c.status(ctx, k)
+			if err != nil {
+				return err
+			}
+			if !ok || t.url != task.URL { // it changed meanwhile, and is asked anew
+				return b.forget(ctx, k, &s)
+			}
+			before := s
+			if s.URL != links.Hash(t.url) {
+				s = links.Status{URL: links.Hash(t.url)}
+			}
+			s.Add(&e, links.Target{Key: k.hash(), Unchanging: t.unchanging}, host.Answered, now)
+			s.Large = ask.IsLarge(answer) || s.Large && answer.Status == 304
+			s.Next = round(s.Next.Add(time.Minute - 1))
+			return b.setStatus(ctx, &t, &before, &s, &e)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	line.Done(task, report, &e, now)
+	return c.keepHost(ctx, l, task.Host, line.Host(task.Host))
+}
+
+// dropDue removes the cell of a target that no one has asked before.
+func (b *batch) dropDue(ctx context.Context, k key) error {
+	return b.set(ctx, k.due(time.Unix(0, 0)), nil)
+}
+
+// keptHost is what is kept of a host.
+type keptHost struct {
+	Host  string     `json:"host"`
+	Known links.Host `json:"known"`
+	Names int        `json:"names,omitempty"` // that lead there, if only a sample of them is asked
+	Share int        `json:"share,omitempty"` // of them, in thousandths
+}
+
+// keepHost keeps what is known of a host that does not answer.
+func (c *Checker) keepHost(ctx context.Context, l *lease, name string, h *links.Host) error {
+	return c.keep(ctx, l, func(b *batch) error {
+		var kept keptHost
+		value, err := c.o.Registrar.CheckCell(asServer(ctx), hostCells+name)
+		if err == nil && value != nil {
+			err = decode(hostCells+name, value, &kept)
+		}
+		if err != nil {
+			return err
+		}
+		kept.Host, kept.Known = name, *h
+		if h.Streak == 0 && h.Down.IsZero() {
+			if kept.Names == 0 {
+				return b.set(ctx, hostCells+name, nil)
+			}
+			kept.Known = links.Host{}
+		}
+		return b.setJSON(ctx, hostCells+name, &kept)
+	})
+}

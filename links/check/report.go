@@ -1,0 +1,236 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/links"
+)
+
+// urgent is the value of the cell of a target that a user waits for.
+const urgent = "now"
+
+// HostFinding is what is told about a host as a whole.
+type HostFinding struct {
+	Host     string    `json:"host"`
+	Down     time.Time `json:"down,omitzero"`  // since when it is known that it does not answer
+	First    time.Time `json:"first,omitzero"` // failure in a row
+	Answered time.Time `json:"answered,omitzero"`
+	Cause    string    `json:"cause,omitempty"`
+	Names    int       `json:"names,omitempty"` // that lead there, if only a sample is asked
+	Share    int       `json:"share,omitempty"` // of them, in thousandths
+}
+
+// Findings yields what is told about the targets of names that begin with a prefix, in the order of the names, to a caller who may
+// list them. After is the text of an identifier to go on after.
+func (c *Checker) Findings(ctx context.Context, prefix stele.NamespaceKey, after string) iter.Seq2[Finding, error] {
+	return func(yield func(Finding, error) bool) {
+		if err := c.mayRead(ctx, prefix); err != nil {
+			yield(Finding{}, err)
+			return
+		}
+		from := foundCells + prefix.Scheme + "\t"
+		start := ""
+		if after != "" {
+			start = from + after + "\t\xff"
+		}
+		for cell, err := range c.o.Registrar.CheckList(asServer(ctx), from+prefix.Prefix, start) {
+			var f Finding
+			if err == nil {
+				err = decode(cell.Name, cell.Value, &f)
+			}
+			if err == nil {
+				f.Scheme = prefix.Scheme
+				if !c.isSeen(ctx, f.Scheme, f.ID) {
+					continue
+				}
+			}
+			if !yield(f, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// isSeen reports whether the caller may see a name.
+func (c *Checker) isSeen(ctx context.Context, scheme, text string) bool {
+	id, err := stele.NewID(scheme, text)
+	if err != nil {
+		return false
+	}
+	_, err = c.o.Registrar.Get(ctx, id)
+	return err == nil
+}
+
+// mayRead makes sure that the caller has a role where the names are.
+func (c *Checker) mayRead(ctx context.Context, prefix stele.NamespaceKey) error {
+	return c.may(ctx, prefix, stele.RoleReader)
+}
+
+func (c *Checker) may(ctx context.Context, prefix stele.NamespaceKey, least stele.Role) error {
+	const op = "check links"
+	if !auth.From(ctx).IsKnown() {
+		return stele.Errorf(op, stele.ID{}, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
+	}
+	role, err := c.o.Registrar.RoleIn(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	if !role.Includes(least) {
+		return stele.Errorf(op, stele.ID{}, stele.Forbidden, "links.not-allowed", "you may not do that with the checks of {namespace}; ask one of its owners", prefix)
+	}
+	return nil
+}
+
+// Hosts returns the hosts that do not answer, and those of which only a sample is asked. A caller who has no role in
+// any namespace learns nothing.
+func (c *Checker) Hosts(ctx context.Context, wanted func(host string) bool) (list []HostFinding, err error) {
+	for cell, err := range c.o.Registrar.CheckList(asServer(ctx), hostCells, "") {
+		var kept keptHost
+		if err == nil {
+			err = decode(cell.Name, cell.Value, &kept)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if (kept.Known.Down.IsZero() && kept.Names == 0) || !wanted(kept.Host) {
+			continue
+		}
+		h := HostFinding{Host: kept.Host, Down: kept.Known.Down, First: kept.Known.Row.First, Answered: kept.Known.Answered, Names: kept.Names, Share: kept.Share}
+		if !h.Down.IsZero() {
+			h.Cause = kept.Known.Cause.String()
+		}
+		list = append(list, h)
+	}
+	return list, nil
+}
+
+// Show returns what is known of the targets of a name, to a caller who may see it.
+func (c *Checker) Show(ctx context.Context, id stele.ID) (list []Finding, err error) {
+	rec, err := c.o.Registrar.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.mayRead(ctx, stele.NamespaceKey{Scheme: rec.ID.Scheme(), Prefix: rec.ID.String()}); err != nil {
+		return nil, err
+	}
+	for _, t := range targets(rec) {
+		s, _, err := c.status(ctx, t.key)
+		if err != nil {
+			return nil, err
+		}
+		if s.URL != links.Hash(t.url) {
+			s = links.Status{}
+		}
+		f := finding(t.key, t.url, &s, nil)
+		value, err := c.o.Registrar.CheckCell(asServer(ctx), t.key.found())
+		if err != nil {
+			return nil, err
+		}
+		if value != nil && isTold(&s) {
+			if err := decode(t.key.found(), value, &f); err != nil {
+				return nil, err
+			}
+			f.Scheme, f.Next = rec.ID.Scheme(), s.Next
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+// Ask has the targets of names checked now. An editor of each may; the names must exist.
+func (c *Checker) Ask(ctx context.Context, ids ...stele.ID) error {
+	var keys []key
+	for _, id := range ids {
+		rec, err := c.o.Registrar.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := c.may(ctx, stele.NamespaceKey{Scheme: rec.ID.Scheme(), Prefix: rec.ID.String()}, stele.RoleEditor); err != nil {
+			return err
+		}
+		for _, t := range targets(rec) {
+			keys = append(keys, t.key)
+		}
+	}
+	for len(keys) > 0 {
+		some := keys[:min(len(keys), atOnce)]
+		keys = keys[len(some):]
+		err := c.keep(ctx, nil, func(b *batch) error {
+			for _, k := range some {
+				if err := b.set(ctx, k.due(time.Unix(0, 0)), []byte(urgent)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// Look keeps what a person saw who looked at a target: that it works, or that it is gone. An editor may.
+func (c *Checker) Look(ctx context.Context, id stele.ID, number int, works bool) error {
+	rec, err := c.o.Registrar.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := c.may(ctx, stele.NamespaceKey{Scheme: rec.ID.Scheme(), Prefix: rec.ID.String()}, stele.RoleEditor); err != nil {
+		return err
+	}
+	k := keyOf(rec.ID, number)
+	t, ok, err := c.target(ctx, k)
+	if err != nil {
+		return err
+	}
+	missing := stele.Errorf("look at link", id, stele.NotFound, "links.target-unknown", "nothing is known of the target {number} of this name; it was changed, or not checked yet", number+1)
+	if !ok {
+		return missing
+	}
+	err = c.keep(ctx, nil, func(b *batch) error {
+		s, value, err := c.status(ctx, k)
+		if err != nil {
+			return err
+		}
+		if value == nil || s.URL != links.Hash(t.url) {
+			return errUnknown
+		}
+		before := s
+		var f Finding
+		if told, err := c.o.Registrar.CheckCell(asServer(ctx), k.found()); err != nil {
+			return err
+		} else if told != nil {
+			if err := decode(k.found(), told, &f); err != nil {
+				return err
+			}
+		}
+		final := f.Final
+		if final == "" {
+			final = t.url
+		}
+		if works {
+			s.AcceptDrift()
+			s.LookedFine(s.Cause, int(s.Code), final, k.hash(), c.now())
+		} else {
+			s.LookedGone(k.hash(), c.now())
+		}
+		s.Next = round(s.Next.Add(time.Minute - 1))
+		return b.setStatus(ctx, &t, &before, &s, nil)
+	})
+	if errors.Is(err, errUnknown) {
+		return missing
+	}
+	return err
+}
+
+var errUnknown = stele.Messagef("links.target-not-checked", "the target was not checked yet")

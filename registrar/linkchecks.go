@@ -1,0 +1,219 @@
+package registrar
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// CheckCells begins the names of cells that have what is known of where names lead. They are not in the history of
+// records. A backup has them, and a restore leaves those of the backup.
+const CheckCells = "links "
+
+// checkSpaceCells begins the names of the cells that say where targets are checked.
+const checkSpaceCells = CheckCells + "space "
+
+// Limits of the settings of checks.
+const (
+	maxCheckHosts = 100
+	maxCheckQuota = 1_000_000
+	leastCheckGap = 100 * time.Millisecond
+)
+
+// LinkChecks are how the targets of a namespace are checked, with those of the namespaces below that have no
+// settings of their own.
+type LinkChecks struct {
+	Namespace string      `json:"namespace"`
+	Scheme    string      `json:"scheme"`
+	On        bool        `json:"on"`
+	Quota     int         `json:"quota,omitempty"`  // checks a day; 0: no limit
+	Own       []OwnHost   `json:"own,omitempty"`    // hosts that may be asked faster
+	Pauses    []HostPause `json:"pauses,omitempty"` // hosts that are not asked for a time
+	By        string      `json:"by,omitempty"`
+	Changed   time.Time   `json:"changed,omitzero"`
+}
+
+// OwnHost is a host of the owner, which may be asked more often than others.
+type OwnHost struct {
+	Host string        `json:"host"`
+	Gap  time.Duration `json:"gap"`
+}
+
+// HostPause says that a host is not asked until a time; an empty host stands for all.
+type HostPause struct {
+	Host  string    `json:"host,omitempty"`
+	Until time.Time `json:"until"`
+}
+
+// Key returns the namespace.
+func (l *LinkChecks) Key() stele.NamespaceKey {
+	return stele.NamespaceKey{Scheme: l.Scheme, Prefix: l.Namespace}
+}
+
+// PausedUntil returns until when a host is not asked; zero if it is.
+func (l *LinkChecks) PausedUntil(host string, now time.Time) (until time.Time) {
+	for _, p := range l.Pauses {
+		if (p.Host == "" || p.Host == host || strings.HasSuffix(host, "."+p.Host)) && now.Before(p.Until) && until.Before(p.Until) {
+			until = p.Until
+		}
+	}
+	return until
+}
+
+func checkSpaceCell(key stele.NamespaceKey) string {
+	return checkSpaceCells + key.Scheme + "\t" + key.Prefix
+}
+
+// LinkChecks returns how the targets of a namespace are checked, to a caller who has a role there.
+func (r *Registrar) LinkChecks(ctx context.Context, key stele.NamespaceKey) (LinkChecks, error) {
+	l, _, err := r.linkChecks(ctx, "show link checks", key, stele.RoleReader)
+	return l, err
+}
+
+func (r *Registrar) linkChecks(ctx context.Context, op string, key stele.NamespaceKey, least stele.Role) (l LinkChecks, value []byte, err error) {
+	if err := identify(ctx, op); err != nil {
+		return l, nil, err
+	}
+	if _, err := r.Namespace(ctx, key); err != nil {
+		return l, nil, err
+	}
+	role, err := r.RoleIn(ctx, key)
+	if err != nil {
+		return l, nil, err
+	}
+	if !role.Includes(least) {
+		return l, nil, refuse(op, stele.ID{}, stele.Forbidden, "links.not-allowed", "you may not do that with the checks of {namespace}; ask one of its owners", key)
+	}
+	l.Namespace, l.Scheme = key.Prefix, key.Scheme
+	if value, err = r.store.Cell(ctx, checkSpaceCell(key)); err != nil || value == nil {
+		return l, nil, tell(op, err)
+	}
+	if err := json.Unmarshal(value, &l); err != nil {
+		return l, nil, refuse(op, stele.ID{}, stele.Internal, "links.settings-damaged", "the settings of the checks of {namespace} are damaged: {cause}", key, err)
+	}
+	return l, value, nil
+}
+
+// SetLinkChecks changes how the targets of a namespace are checked: change is called with a copy of the settings, and
+// again if another request was faster. An owner may.
+func (r *Registrar) SetLinkChecks(ctx context.Context, key stele.NamespaceKey, change func(*LinkChecks)) (LinkChecks, error) {
+	const op = "set link checks"
+	for attempt := 1; ; attempt++ {
+		l, before, err := r.linkChecks(ctx, op, key, stele.RoleOwner)
+		if err != nil {
+			return l, err
+		}
+		change(&l)
+		if err := l.check(); err != nil {
+			return l, &stele.Error{Op: op, Kind: stele.Invalid, Err: err}
+		}
+		now := r.now()
+		l.Pauses = slices.DeleteFunc(l.Pauses, func(p HostPause) bool { return !now.Before(p.Until) })
+		l.Namespace, l.Scheme, l.By, l.Changed = key.Prefix, key.Scheme, auth.From(ctx).Name, now
+		after, err := json.Marshal(&l)
+		if err != nil {
+			return l, tell(op, err)
+		}
+		err = r.apply(ctx, op, &stele.Commit{Cells: []stele.CellChange{{Name: checkSpaceCell(key), Before: before, After: after}}})
+		if err == nil || !r.again(ctx, err, attempt) {
+			return l, err
+		}
+	}
+}
+
+func (l *LinkChecks) check() error {
+	var list stele.Problems
+	add := func(path string, m *stele.Message) { list = append(list, stele.Problem{Path: path, Err: m}) }
+	if l.Quota < 0 || l.Quota > maxCheckQuota {
+		add("quota", stele.Messagef("links.quota-invalid", "{quota} is not a number of checks a day; write 0 for no limit, or at most {most}", l.Quota, maxCheckQuota))
+	}
+	if len(l.Own)+len(l.Pauses) > maxCheckHosts {
+		add("own", stele.Messagef("links.too-many-hosts", "there are {count} hosts; {most} are the most", len(l.Own)+len(l.Pauses), maxCheckHosts))
+	}
+	for i, o := range l.Own {
+		if stele.CheckURL("https://"+o.Host+"/") != nil || strings.ContainsAny(o.Host, "/:") {
+			add(stele.ItemPath("own", i), stele.Messagef("links.host-invalid", `"{host}" is not the name of a host`, o.Host))
+		}
+		if o.Gap < leastCheckGap {
+			add(stele.ItemPath("own", i), stele.Messagef("links.pace-too-fast", "{gap} is too short a pause between two requests; {least} is the least", o.Gap, leastCheckGap))
+		}
+	}
+	for i, p := range l.Pauses {
+		if p.Host != "" && (stele.CheckURL("https://"+p.Host+"/") != nil || strings.ContainsAny(p.Host, "/:")) {
+			add(stele.ItemPath("pauses", i), stele.Messagef("links.host-invalid", `"{host}" is not the name of a host`, p.Host))
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+// CheckedSpaces returns the settings of all namespaces that have some. The caller is a server.
+func (r *Registrar) CheckedSpaces(ctx context.Context) (list []LinkChecks, err error) {
+	for c, err := range r.CheckList(ctx, checkSpaceCells, "") {
+		if err != nil {
+			return nil, err
+		}
+		var l LinkChecks
+		if err := json.Unmarshal(c.Value, &l); err != nil {
+			r.o.Log.Error("the settings of link checks can't be read", "cell", c.Name, "error", err.Error())
+			continue
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+const opChecks = "keep link checks"
+
+// mayKeepChecks makes sure that the caller is a server, which decides who sees what.
+func mayKeepChecks(ctx context.Context, name string) error {
+	if who := auth.From(ctx); !who.Admin || who.Token != "" {
+		return refuse(opChecks, stele.ID{}, stele.Forbidden, "work.kept-by-server-only", "only a server keeps what is done in the background")
+	}
+	if !strings.HasPrefix(name, CheckCells) {
+		return refuse(opChecks, stele.ID{}, stele.Internal, "work.cell-of-another-part", `the cell "{cell}" does not belong to work in the background`, name)
+	}
+	return nil
+}
+
+// CheckCell returns a cell of the checks; nil if there is none.
+func (r *Registrar) CheckCell(ctx context.Context, name string) ([]byte, error) {
+	if err := mayKeepChecks(ctx, name); err != nil {
+		return nil, err
+	}
+	value, err := r.store.Cell(ctx, name)
+	return value, tell(opChecks, err)
+}
+
+// CheckList yields the cells of the checks whose names begin with a text and come after another, in order.
+func (r *Registrar) CheckList(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error] {
+	return func(yield func(stele.Cell, error) bool) {
+		if err := mayKeepChecks(ctx, prefix); err != nil {
+			yield(stele.Cell{}, err)
+			return
+		}
+		for c, err := range r.store.Cells(ctx, prefix, after) {
+			if !yield(c, tell(opChecks, err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// KeepChecks changes cells of the checks, all or none. Conflict if one does not have the value that the change expects.
+func (r *Registrar) KeepChecks(ctx context.Context, changes ...stele.CellChange) error {
+	for _, c := range changes {
+		if err := mayKeepChecks(ctx, c.Name); err != nil {
+			return err
+		}
+	}
+	return r.apply(ctx, opChecks, &stele.Commit{Cells: changes})
+}
