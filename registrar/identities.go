@@ -160,7 +160,9 @@ func shortLabel(label string) string { return shortAgent(label) }
 // identity reads an identity by its ID, and its cell as the store has it, whose value is nil if there
 // is none.
 func (r *Registrar) identity(ctx context.Context, op, id string) (i auth.Identity, held stele.Cell, err error) {
-	held.Name = auth.IdentityCells + id
+	if held.Name = auth.IdentityCells + id; len(held.Name) > stele.MaxCellName {
+		return i, held, nil // there is none of that name
+	}
 	if held.Value, err = r.store.Cell(ctx, held.Name); err != nil || held.Value == nil {
 		return i, held, tell(op, err)
 	}

@@ -10,8 +10,8 @@ import (
 
 const opEndLink = "end link"
 
-// Links yields the one-time links of a user that were not used and have not expired, for an
-// administrator.
+// Links yields the one-time links of a user, or of all users if that is empty, that were not used and
+// have not expired, for an administrator.
 func (r *Registrar) Links(ctx context.Context, user string) iter.Seq2[auth.Link, error] {
 	const op = "list links"
 	return func(yield func(auth.Link, error) bool) {
@@ -26,7 +26,7 @@ func (r *Registrar) Links(ctx context.Context, user string) iter.Seq2[auth.Link,
 				return
 			}
 			l, err := auth.ReadLink(c)
-			if err != nil || l.User != user || l.Ended(now) {
+			if err != nil || user != "" && l.User != user || l.Ended(now) {
 				continue
 			}
 			l.Hash = nil
@@ -42,6 +42,9 @@ func (r *Registrar) Links(ctx context.Context, user string) iter.Seq2[auth.Link,
 func (r *Registrar) EndLink(ctx context.Context, id string) error {
 	if err := administrate(ctx, opEndLink, stele.ID{}); err != nil {
 		return err
+	}
+	if len(auth.LinkCells+id) > stele.MaxCellName {
+		return nil
 	}
 	value, err := r.store.Cell(ctx, auth.LinkCells+id)
 	if err != nil || value == nil {

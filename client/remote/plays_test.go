@@ -267,3 +267,40 @@ func playUsers(s *script) {
 		n++
 	}
 }
+
+func playAccess(s *script) {
+	for _, in := range []registrar.Invitation{
+		{User: auth.User{Name: "bia", Groups: []string{"staff"}}, Namespace: stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"}, Role: stele.RoleEditor, Life: time.Hour},
+		{User: auth.User{Name: "bia"}, Life: time.Hour},
+		{User: auth.User{Name: "Bia Lima"}, Life: time.Hour},
+		{User: auth.User{Name: "rui"}, Namespace: stele.NamespaceKey{Scheme: "ark", Prefix: "ark:77777"}, Role: stele.RoleEditor, Life: time.Hour},
+		{User: auth.User{Name: "rui"}, Namespace: stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"}, Role: "boss", Life: time.Hour},
+		{User: auth.User{Name: "rui"}, Life: time.Minute},
+	} {
+		made, err := s.Invite(s.ctx, in)
+		s.see("invite", made.User, err)
+		s.see("link", fmt.Sprint(made.Link.User, strings.HasPrefix(made.Credential, "stele-link_")), nil)
+	}
+	for _, user := range []string{"bia", "ann", ""} {
+		var ids []string
+		for l, err := range s.Links(s.ctx, user) {
+			s.see("links of "+user, fmt.Sprint(l.User, l.By, l.Created.IsZero()), err)
+			ids = append(ids, l.ID)
+		}
+		for _, id := range ids {
+			s.see("end", nil, s.EndLink(s.ctx, id))
+		}
+	}
+	s.see("end nothing", nil, s.EndLink(s.ctx, "nothing"))
+	for i, err := range s.Identities(s.ctx, "ann") {
+		i.Created = time.Time{}
+		s.see("account", fmt.Sprintf("%s %+v", i.ID(), i), err)
+		s.see("of another", nil, s.EndIdentity(s.ctx, "bia", i.ID()))
+		s.see("unlink", nil, s.EndIdentity(s.ctx, "ann", i.ID()))
+		s.see("unlink again", nil, s.EndIdentity(s.ctx, "ann", i.ID()))
+	}
+	seeAll(s, "accounts", s.Identities(s.ctx, "ann"))
+	seeAll(s, "passkeys", s.Passkeys(s.ctx, "ann"))
+	s.see("rename nothing", nil, s.RenamePasskey(s.ctx, "nothing", "x"))
+	s.see("remove nothing", nil, s.RemovePasskey(s.ctx, "nothing"))
+}

@@ -137,6 +137,14 @@ type registry interface {
 	CreateToken(ctx context.Context, want auth.TokenRequest) (credential string, t auth.Token, err error)
 	Tokens(ctx context.Context, user string) iter.Seq2[auth.Token, error]
 	RevokeToken(ctx context.Context, id string) (auth.Token, error)
+	Invite(ctx context.Context, in registrar.Invitation) (registrar.Invited, error)
+	Links(ctx context.Context, user string) iter.Seq2[auth.Link, error]
+	EndLink(ctx context.Context, id string) error
+	Identities(ctx context.Context, user string) iter.Seq2[auth.Identity, error]
+	EndIdentity(ctx context.Context, user, id string) error
+	Passkeys(ctx context.Context, user string) iter.Seq2[auth.Passkey, error]
+	RenamePasskey(ctx context.Context, id, name string) error
+	RemovePasskey(ctx context.Context, id string) error
 }
 
 var _ = []registry{(*registrar.Registrar)(nil), (*Registry)(nil)}
@@ -213,12 +221,17 @@ func seeAll[T any](s *script, what string, list iter.Seq2[T, error]) {
 func TestIsARegistrar(t *testing.T) {
 	for name, play := range map[string]func(s *script){
 		"records": playRecords, "states": playStates, "wrong": playWrong, "namespaces": playNamespaces,
-		"mint": playMint, "import": playImport, "users": playUsers,
+		"mint": playMint, "import": playImport, "users": playUsers, "access": playAccess,
 	} {
 		t.Run(name, func(t *testing.T) {
 			near, far := newTestServer(t), newTestServer(t)
 			here := &script{registry: near.registrar, t: t, ctx: near.root, schemes: near.schemes}
 			there := &script{registry: far.open(far.token), t: t, ctx: t.Context(), schemes: far.schemes}
+			for _, o := range []*testServer{near, far} {
+				if _, err := o.registrar.LinkIdentity(o.root, "ann", "https://login.example.org", "7", "ann@example.org"); err != nil {
+					t.Fatal(err)
+				}
+			}
 			play(here)
 			play(there)
 			if diff := cmp.Diff(here.seen, there.seen); diff != "" {

@@ -42,14 +42,17 @@ that scheme; every scheme has one.`,
 
 func (p *program) nsAddCommand() *cobra.Command {
 	var f namespaceFlags
+	var dry bool
 	cmd := &cobra.Command{
 		Use:   "add PREFIX",
 		Short: "Make a namespace",
-		Long: `Add makes a namespace, and prints its prefix in canonical form.
+		Long: `Add makes a namespace, and prints its prefix in canonical form. With --dry-run it makes
+none: it prints names such as the minter would make, one per line.
 
 A prefix belongs to one namespace only. This includes the prefixes of names that its
 minter makes: with --host and --ip, those of the repository names and of the IBIps.`,
 		Example: `  stele ns add ark:12345/x5 --owner ana --title 'Reports' --minter noid --template .reedeedk --check
+  stele ns add ark:12345/x5 --minter noid --template .reedeedk --check --dry-run
   stele ns add sid.inpe.br/mtc-m18 --minter ibi --host mtc-m18.sid.inpe.br --ip 150.163.34.243
   stele ns add 102.100.272/ --minter pilin --level permanent --statement 'Kept by the library.'
   stele ns add urn:nbn:de --delegate 'https://nbn-resolving.org/{id}'`,
@@ -62,6 +65,9 @@ minter makes: with --host and --ip, those of the repository names and of the IBI
 				}
 				ns := &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix}
 				f.apply(ns)
+				if dry {
+					return p.printSamples(ctx, l, ns)
+				}
 				if ns, err = l.AddNamespace(ctx, ns); err != nil {
 					return err
 				}
@@ -70,7 +76,32 @@ minter makes: with --host and --ip, those of the repository names and of the IBI
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print names such as the minter would make, and make no namespace")
 	return usage.NeverFiles(cmd)
+}
+
+// printSamples prints names such as the minter of a namespace would make that does not exist yet.
+func (p *program) printSamples(ctx context.Context, l *Registry, ns *stele.Namespace) error {
+	names, err := l.NamespaceSamples(ctx, ns)
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return p.printObject(struct {
+			Namespace string   `json:"namespace"`
+			Samples   []string `json:"samples"`
+			DryRun    bool     `json:"dryRun"`
+		}{ns.Key().String(), names, true})
+	}
+	for _, name := range names {
+		if err := p.say("%s\n", printable(name)); err != nil {
+			return err
+		}
+	}
+	if len(names) == 0 {
+		fmt.Fprintf(p.stderr, "%s would make no names by itself.\n", printable(ns.Key().String()))
+	}
+	return nil
 }
 
 func (p *program) nsSetCommand() *cobra.Command {

@@ -2,19 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/cmd/stele/card"
 	"github.com/stele-id/stele/cmd/stele/usage"
-	"github.com/stele-id/stele/internal/wording"
-	"github.com/stele-id/stele/serve/desk"
 )
 
 func (p *program) userCommand() *cobra.Command {
@@ -31,10 +26,11 @@ local as the author of such changes.
 A name has 1 to 64 of the characters a-z, 0-9, and . _ @ -, and begins with a letter or
 a digit.`,
 		Example: `  stele user add ann --group staff
+  stele user invite bea --namespace ark:12345 --role editor
   stele user set ann --admin
   stele user set ann --disabled
   stele user show ann`,
-	}, p.userAddCommand(), p.userSetCommand(), p.userLsCommand(), p.userShowCommand(), p.userLinkCommand(), p.userPasswordCommand())
+	}, p.userAddCommand(), p.userSetCommand(), p.userLsCommand(), p.userShowCommand(), p.userInviteCommand(), p.userLinkCommand(), p.userAccountCommand(), p.userPasskeyCommand(), p.userPasswordCommand())
 }
 
 // userFlags are what add and set have in common.
@@ -209,56 +205,4 @@ func (p *program) completeUsers(cmd *cobra.Command, args []string, _ string) (na
 		return nil
 	})
 	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-func (p *program) userLinkCommand() *cobra.Command {
-	var life time.Duration
-	var base string
-	cmd := &cobra.Command{
-		Use:   "link NAME",
-		Short: "Make a link that signs a user in once",
-		Long: `Link prints a link that the user opens in a browser to sign in to the desk. The link
-works once, and expires after a day unless --life gives another time, from 15 minutes to
-7 days. Give it to the user by a channel that only they can read: it is shown this once,
-and the registry keeps only its hash.
-
-A link is for the first visit and for a user who has lost another way to sign in. Only an
-administrator can make one.
-
-With --server the address of the server is in the link. On a data folder, --base gives the
-public address of the server.`,
-		Example: `  stele user link ann --server https://id.example.org
-  stele user link ann --life 1h --base https://id.example.org`,
-		Args:              usage.OneArgument("the user"),
-		ValidArgsFunction: p.completeUsers,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if remote, err := p.isRemote(cmd); err != nil {
-				return err
-			} else if remote && !cmd.Flags().Changed("base") {
-				base = p.remote.server
-			}
-			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				credential, link, err := l.CreateLink(ctx, args[0], life)
-				if err != nil {
-					return err
-				}
-				address := strings.TrimSuffix(base, "/") + desk.Root + "link/" + credential
-				if p.json {
-					return p.printObject(struct {
-						URL     string    `json:"url"`
-						User    string    `json:"user"`
-						Expires time.Time `json:"expires"`
-					}{address, link.User, link.Expires})
-				}
-				if _, err := fmt.Fprintln(p.stdout, address); err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(p.stderr, "The link signs %s in once, and expires %s. Keep it as you keep a password.\n", link.User, wording.Moment(link.Expires))
-				return err
-			})
-		},
-	}
-	cmd.Flags().DurationVar(&life, "life", 0, "how long the link is valid, from 15m to 168h (default 24h)")
-	cmd.Flags().StringVar(&base, "base", "http://localhost:8080", "public `address` of the server, for a link made on a data folder")
-	return usage.NeverFiles(cmd)
 }

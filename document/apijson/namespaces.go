@@ -44,3 +44,8 @@ type Breach struct {
 	Done     bool    `json:"done,omitempty" doc:"This is the last line: all records were read."`
 	Found    *int    `json:"found,omitempty" doc:"How many records break a rule."`
 }
+
+// NamespaceSamples is what a namespace would be like that does not exist yet.
+type NamespaceSamples struct {
+	Samples []string `json:"samples" doc:"Names such as its minter would make; none if it makes no names, or if they can't be foreseen." example:"[\"ark:12345/q71b\"]"`
+}

@@ -74,6 +74,10 @@ type Namespaces interface {
 	NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error]
 	ParentNamespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error)
 	AddNamespace(ctx context.Context, ns *stele.Namespace) (*stele.Namespace, error)
+
+	// NamespaceSamples returns the error with which AddNamespace would refuse a namespace, or names such as
+	// its minter would make. It writes nothing.
+	NamespaceSamples(ctx context.Context, ns *stele.Namespace) ([]string, error)
 	SetNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error) (*stele.Namespace, error)
 	MinterStatus(ctx context.Context, key stele.NamespaceKey) (minting.Status, error)
 	SkipCounter(ctx context.Context, key stele.NamespaceKey, to uint64) error
@@ -138,6 +142,17 @@ type Users interface {
 	CreateToken(ctx context.Context, want auth.TokenRequest) (credential string, t auth.Token, err error)
 	// CreateLink makes a link that signs a user in to the desk once.
 	CreateLink(ctx context.Context, user string, life time.Duration) (credential string, l auth.Link, err error)
+	// Invite adds a user, with a role and a link to begin with.
+	Invite(ctx context.Context, in registrar.Invitation) (registrar.Invited, error)
+	// Links yields the links of a user, or of all users if that is empty, that were not used.
+	Links(ctx context.Context, user string) iter.Seq2[auth.Link, error]
+	EndLink(ctx context.Context, id string) error
+	// Identities yields the accounts at other systems that sign a user in.
+	Identities(ctx context.Context, user string) iter.Seq2[auth.Identity, error]
+	EndIdentity(ctx context.Context, user, id string) error
+	Passkeys(ctx context.Context, user string) iter.Seq2[auth.Passkey, error]
+	RenamePasskey(ctx context.Context, id, name string) error
+	RemovePasskey(ctx context.Context, id string) error
 	// RemovePassword removes the password of a user, with its authenticator app.
 	RemovePassword(ctx context.Context, user string) error
 	Tokens(ctx context.Context, user string) iter.Seq2[auth.Token, error]

@@ -248,3 +248,15 @@ func lingering(ctx context.Context, after time.Duration) (context.Context, conte
 	context.AfterFunc(ctx, func() { time.AfterFunc(after, cancel) })
 	return late, cancel
 }
+
+// namespaceSamples is how many names are made up of a namespace that is tried.
+const namespaceSamples = 5
+
+// NamespaceSamples judges a namespace that does not exist yet, and returns names such as its minter
+// would make.
+func (f *Local) NamespaceSamples(ctx context.Context, ns *stele.Namespace) ([]string, error) {
+	if err := f.TryNamespace(ctx, ns, true); err != nil {
+		return nil, err
+	}
+	return f.SampleNames(ctx, ns, namespaceSamples), nil
+}

@@ -49,6 +49,16 @@ func (h *Handler) namespaceOperations() []operation {
 		fails:   []int{404, 409, 412, 428},
 		serve:   h.putNamespace,
 	}, {
+		name: "tryNamespace", method: http.MethodPost, path: "try/{prefix}", group: group,
+		tail:    parameter{name: "prefix", about: prefixInPath.about, example: "ark:12345/q7"},
+		summary: "Try a namespace that does not exist yet",
+		about:   "It is judged as putNamespace would, and nothing is written. The answer has names such as its minter would make.",
+		asks:    owner, scope: auth.ScopeAdmin,
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: openapi.NamespaceInput{}, example: `{"title":"Maps","minter":{"kind":"noid","template":".reeeedk"}}`},
+		answers: []answer{{status: 200, about: "It could be made like this.", value: apijson.NamespaceSamples{}}},
+		fails:   []int{404, 409},
+		serve:   h.tryNamespace,
+	}, {
 		name: "patchNamespace", method: http.MethodPatch, path: "namespaces/{prefix}", group: group, tail: prefixInPath,
 		summary: "Change some settings of a namespace",
 		about:   "A merge patch (RFC 7396) of the namespace as getNamespace shows it.",
@@ -217,6 +227,26 @@ func (h *Handler) putNamespace(c *call) error {
 		return err
 	}
 	return c.replyNamespace(http.StatusOK, next)
+}
+
+// namespaceSamples is how many names are made up of a namespace that is tried.
+const namespaceSamples = 5
+
+// tryNamespace judges a namespace that does not exist yet.
+func (h *Handler) tryNamespace(c *call) error {
+	key, err := c.prefix()
+	if err != nil {
+		return err
+	}
+	ns, err := c.namespaceIn(key)
+	if err != nil {
+		return err
+	}
+	if err := h.o.Registrar.TryNamespace(c.ctx, ns, true); err != nil {
+		return err
+	}
+	samples := h.o.Registrar.SampleNames(c.ctx, ns, namespaceSamples)
+	return c.reply(http.StatusOK, apijson.NamespaceSamples{Samples: append([]string{}, samples...)})
 }
 
 // addNamespace makes a namespace.

@@ -83,6 +83,7 @@ func (h *Handler) operations() []operation {
 		h.proposalOperations(),
 		h.userOperations(),
 		h.tokenOperations(),
+		h.accessOperations(),
 		h.statusOperations(),
 		h.changeOperations(),
 		h.auditOperations(),

@@ -37,6 +37,7 @@ var samples = map[string]sample{
 	"listNamespaces":   {target: "/namespaces"},
 	"getNamespace":     {target: "/namespaces/ark:12345"},
 	"putNamespace":     {target: "/namespaces/ark:12345/q7", body: `{"title":"New"}`, head: []string{"If-None-Match", "*"}},
+	"tryNamespace":     {target: "/try/ark:12345/q7", body: `{"minter":{"kind":"noid","template":".reeeedk"}}`},
 	"patchNamespace":   {target: "/namespaces/ark:12345/x5", body: `{"title":"New"}`},
 	"listPURLHosts":    {target: "/purl-hosts"},
 	"addPURLHosts":     {target: "/purl-hosts", body: `{"hosts":["purl.example.org"]}`},
@@ -78,6 +79,14 @@ var samples = map[string]sample{
 	"listTokens":       {target: "/tokens"},
 	"createToken":      {target: "/tokens", body: `{"label":"another"}`},
 	"createLink":       {target: "/links", body: `{"user":"nemo"}`},
+	"invite":           {target: "/invitations", body: `{"name":"zoe","namespace":"ark:12345","role":"reader"}`},
+	"listLinks":        {target: "/links"},
+	"endLink":          {target: "/links/"}, // one that is there; see below
+	"listAccounts":     {target: "/accounts"},
+	"unlinkAccount":    {target: "/accounts/"}, // one's own; see below
+	"listPasskeys":     {target: "/passkeys"},
+	"renamePasskey":    {target: "/passkeys/", body: `{"name":"Tablet"}`}, // the same
+	"removePasskey":    {target: "/passkeys/"},
 	"removePassword":   {target: "/passwords/nemo"},
 	"revokeToken":      {}, // one's own; see below
 	"openToken":        {}, // the same
@@ -132,6 +141,14 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 		var made apijson.Proposal
 		s.ask(theEditor, "POST", Root+"/proposals", samples["propose"].body).want(t, http.StatusCreated).read(t, &made)
 		x.target += made.ID
+	case "endLink":
+		_, l, err := s.registry.CreateLink(s.admin, theOutsider, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.target += l.ID
+	case "unlinkAccount", "renamePasskey", "removePasskey":
+		x.target += s.signsIn(cmp.Or(who, theOutsider), op.name != "unlinkAccount")
 	case "getUser":
 		x.target = "/users/" + cmp.Or(who, theOutsider)
 	case "revokeToken", "openToken":
@@ -238,6 +255,10 @@ func expectedOf(op *operation, namespaces []string, has bool) []int {
 		return []int{http.StatusOK}
 	case !has:
 		return []int{http.StatusForbidden}
+	case namespaces != nil && slices.Contains([]string{"listAccounts", "unlinkAccount", "listPasskeys"}, op.name): // a limited token does not change how its user signs in
+		return []int{http.StatusForbidden}
+	case namespaces != nil && strings.HasSuffix(op.name, "Passkey"):
+		return []int{http.StatusNotFound}
 	case op.asks == administrator && namespaces != nil:
 		return []int{http.StatusForbidden}
 	case there && op.asks > known && slices.Contains(judgesEach, op.name):

@@ -46,6 +46,7 @@ type wish struct {
 // of the server.
 func TestWalk(t *testing.T) {
 	s := newSite(t)
+	s.signsIn(theOwner, true) // the passkey of the examples
 	base := s.serve()
 	w := &walker{t: t, d: readOpenAPI(t, s.ask("", "GET", Root+"/openapi.json", "").want(t, 200).body), base: base, token: s.tokens[theAdmin]}
 	good := 0

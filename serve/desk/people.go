@@ -131,7 +131,8 @@ func (c *call) invitePage(status int, form url.Values, wrong stele.Problems) err
 		*f = deskpage.Field{ID: name, Name: name, Value: form.Get(name)}
 	}
 	c.fault(&v.Frame, wrong, fields)
-	v.Same = []deskpage.Same{{Label: c.language.Text("same.command"), Text: "stele user add ann --group staff\nstele ns grant ark:12345/x5 user:ann editor\nstele user link ann --base " + shellWord(c.base())}}
+	v.Same = []deskpage.Same{{Label: c.language.Text("same.command"), Text: "stele user invite ann --group staff --namespace ark:12345/x5 --role editor --base " + shellWord(c.base())},
+		{Label: c.language.Text("same.api"), Text: `curl -H "Authorization: Bearer $STELE_TOKEN" -H 'Content-Type: application/json' -d '{"name":"ann","namespace":"ark:12345/x5","role":"editor"}' ` + c.base() + "/api/v1/invitations"}}
 	return c.show(status, "invite", v)
 }
 
@@ -284,7 +285,7 @@ func (c *call) personPage(status int, u auth.User, form deskpage.PersonForm, wro
 	if v.Identities, err = c.identities(u.Name); err != nil {
 		return err
 	}
-	v.Same = []deskpage.Same{{Label: c.language.Text("same.command"), Text: "stele user show " + u.Name + "\nstele user set " + u.Name + " --group staff,press --admin\nstele user link " + u.Name + " --base " + shellWord(c.base()) + passwordCommand(v.Password != nil, u.Name)},
+	v.Same = []deskpage.Same{{Label: c.language.Text("same.command"), Text: "stele user show " + u.Name + "\nstele user set " + u.Name + " --group staff,press --admin\nstele user link " + u.Name + " --base " + shellWord(c.base()) + "\nstele user link ls " + u.Name + "\nstele user passkey ls " + u.Name + "\nstele user account ls " + u.Name + passwordCommand(v.Password != nil, u.Name)},
 		{Label: c.language.Text("same.api"), Text: `curl -X PATCH -H "Authorization: Bearer $STELE_TOKEN" -H 'Content-Type: application/merge-patch+json' -d '{"groups":["staff"]}' ` + c.base() + "/api/v1/users/" + url.PathEscape(u.Name)}}
 	return c.show(status, "person", v)
 }
