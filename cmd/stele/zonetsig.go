@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"strings"
 	"time"
@@ -60,33 +59,16 @@ secondary1.paradisec.example, or one with a year in it, leaves room for the next
 	return usage.NeverFiles(cmd)
 }
 
-// tsigSnippets are how the configurations of secondaries write a key.
-const tsigSnippets = `# BIND
-key "{name}" {
-	algorithm {algorithm};
-	secret "{secret}";
-};
-
-# Knot
-key:
-  - id: {name}
-    algorithm: {algorithm}
-    secret: {secret}
-
-# NSD
-key:
-  name: "{name}"
-  algorithm: {algorithm}
-  secret: "{secret}"
-`
-
 // printSecret prints a new key, the only time that its secret is shown.
 func (p *program) printSecret(k *zonekey.TSIGKey) error {
 	if p.json {
 		return p.printLine(k)
 	}
-	_, err := strings.NewReplacer("{name}", k.Name, "{algorithm}", k.Algorithm,
-		"{secret}", base64.StdEncoding.EncodeToString(k.Secret)).WriteString(p.stdout, tsigSnippets)
+	var texts []string
+	for _, one := range k.Settings() {
+		texts = append(texts, "# "+one.Server+"\n"+one.Text)
+	}
+	_, err := fmt.Fprint(p.stdout, strings.Join(texts, "\n"))
 	if err == nil {
 		fmt.Fprintln(p.stderr, "stele: it is not shown again, so keep it as a password")
 	}

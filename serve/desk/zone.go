@@ -32,6 +32,10 @@ type Zones interface {
 	Delegation(ctx context.Context, zone string, servers []stele.NameServer) (*client.Delegation, error)
 	DS(ctx context.Context, zone string) (parent string, list []string, err error)
 	Secondaries(ctx context.Context, zone string) ([]stele.SecondaryAnswer, error)
+
+	TSIGKeys(ctx context.Context) ([]zonekey.TSIGKey, error)
+	AddTSIGKey(ctx context.Context, name, algorithm string) (*zonekey.TSIGKey, error)
+	RetireTSIGKey(ctx context.Context, name string) (*zonekey.TSIGKey, error)
 }
 
 // checked is what other servers said of a zone.

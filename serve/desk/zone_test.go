@@ -86,6 +86,22 @@ func (z *siteZones) DS(context.Context, string) (string, []string, error) {
 	return "example.", z.ds, nil
 }
 
+func (z *siteZones) tsig() *zonekey.TSIGManager {
+	return &zonekey.TSIGManager{Store: z.r, Now: func() time.Time { return z.now }, Random: rand.Reader}
+}
+
+func (z *siteZones) TSIGKeys(ctx context.Context) ([]zonekey.TSIGKey, error) {
+	return z.tsig().List(ctx)
+}
+
+func (z *siteZones) AddTSIGKey(ctx context.Context, name, algorithm string) (*zonekey.TSIGKey, error) {
+	return z.tsig().Add(ctx, name, algorithm)
+}
+
+func (z *siteZones) RetireTSIGKey(ctx context.Context, name string) (*zonekey.TSIGKey, error) {
+	return z.tsig().Retire(ctx, name)
+}
+
 func (z *siteZones) Secondaries(context.Context, string) ([]stele.SecondaryAnswer, error) {
 	return z.secondaries, nil
 }

@@ -58,6 +58,32 @@ type ZoneKey struct {
 	Since                       time.Time
 }
 
+// TSIGKeys is the page of the keys with which secondaries copy zones.
+type TSIGKeys struct {
+	Frame
+	List       []TSIGKey
+	Name       Field
+	Algorithms []Option
+}
+
+// TSIGKey is a key in the list.
+type TSIGKey struct {
+	Name, Algorithm string
+	Retired         bool
+	Since           time.Time // that it is in use or retired
+	Zones           []ZoneLink
+}
+
+// ZoneLink is a zone, and the address of its page.
+type ZoneLink struct{ Zone, URL string }
+
+// MadeTSIGKey shows a key once, as the configurations of name servers have it.
+type MadeTSIGKey struct {
+	Frame
+	Name     string
+	Settings []Same
+}
+
 // KeyStep is the next step of a roll.
 type KeyStep struct {
 	Text, Role string
