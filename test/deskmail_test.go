@@ -3,9 +3,6 @@ package test
 import (
 	"encoding/pem"
 	"fmt"
-	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,24 +42,7 @@ func TestDeskMail(t *testing.T) {
 	if got := exim.Await(t, 1)[0]; got.Subject() != "Test mail from Stele" {
 		t.Errorf("got %q", got.Subject())
 	}
-	server := exec.Command(stele(t), "serve", "--config", config)
-	server.Env = []string{"HOME=" + folder, "PATH=" + os.Getenv("PATH")}
-	said, _, err := runBeside(t, server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		a, err := http.Get(site + "/readyz")
-		if err == nil {
-			a.Body.Close()
-			if a.StatusCode == http.StatusOK {
-				break
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no answer: %v\n%s", err, said)
-		}
-	}
+	said := serveConfig(t, folder, config, site)
 	if out, _ := runStele(t, "doctor", "--config", config); !strings.Contains(out, "takes mail") {
 		t.Errorf("doctor says\n%s", out)
 	}

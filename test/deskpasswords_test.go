@@ -6,9 +6,6 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"fmt"
-	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -56,24 +53,7 @@ func TestDeskPasswords(t *testing.T) {
 		}
 		links[user], _, _ = strings.Cut(out, "\n")
 	}
-	server := exec.Command(stele(t), "serve", "--config", config)
-	server.Env = []string{"HOME=" + folder, "PATH=" + os.Getenv("PATH")}
-	said, _, err := runBeside(t, server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		a, err := http.Get(site + "/readyz")
-		if err == nil {
-			a.Body.Close()
-			if a.StatusCode == http.StatusOK {
-				break
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no answer: %v\n%s", err, said)
-		}
-	}
+	serveConfig(t, folder, config, site)
 	for user, scripts := range map[string]bool{"ann": true, "bob": false} {
 		t.Run(fmt.Sprint("scripts=", scripts), func(t *testing.T) {
 			c := newCurator(t, site, scripts)
