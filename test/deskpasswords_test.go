@@ -83,7 +83,7 @@ func (c *curator) usePassword(user, link string) {
 	c.fill("#again", "museu goeldi 2026")
 	c.fill("#code", "123456")
 	c.click("main form button.go")
-	c.sees("There are 2 problems", "is easy to guess", "is not the same password")
+	c.sees("There are 3 problems", "is easy to guess", "is not the same password")
 	c.judge("password-mistake")
 	if got := c.text(`document.querySelector("main pre code").textContent`); got != key {
 		c.t.Errorf("the key changed from %s to %s", key, got)
