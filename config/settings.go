@@ -213,6 +213,14 @@ var settings = []Setting{
 		What: "log each request, without the identity of the client"},
 	{Name: "log-addresses", kind: boolKind, Usual: "false", Example: "true",
 		What: "log the client's address with each request, and store it in the audit trail; ask your data protection officer first"},
+	{Name: "usage", kind: boolKind, Usual: "true", Example: "false",
+		What: "count how often names are used, without storing anything about the readers"},
+	{Name: "usage-interval", kind: durationKind, Usual: "30s", Example: "10s",
+		What: "how often the figures are written to the registry; a crash loses what was counted since"},
+	{Name: "usage-cut-addresses", kind: boolKind, Usual: "false", Example: "true",
+		What: "tell readers apart by the network of their address only (24 bits of IPv4, 48 of IPv6); fewer readers are counted"},
+	{Name: "usage-robots", kind: fileKind, Example: "/etc/stele/COUNTER_Robots_list.json",
+		What: "file of COUNTER's list of robots, which is asked after the program's own; empty: the program's own list only"},
 	{Name: "audit-keep", kind: durationKind, Usual: "43800h", Example: "17520h",
 		What: "how long the registry keeps entries of the audit trail; the default is five years; 0s: permanently. When it removes entries, it adds an entry about that"},
 	{Name: "audit-file", kind: fileKind, Example: "/var/log/stele/audit.jsonl",
@@ -315,6 +323,10 @@ type Values struct {
 	LogFormat      string            `koanf:"log-format"`
 	LogRequests    bool              `koanf:"log-requests"`
 	LogAddresses   bool              `koanf:"log-addresses"`
+	Usage          bool              `koanf:"usage"`
+	UsageInterval  time.Duration     `koanf:"usage-interval"`
+	UsageCut       bool              `koanf:"usage-cut-addresses"`
+	UsageRobots    string            `koanf:"usage-robots"`
 	AuditKeep      time.Duration     `koanf:"audit-keep"`
 	AuditFile      string            `koanf:"audit-file"`
 	AuditSyslog    string            `koanf:"audit-syslog"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -60,4 +61,51 @@ func (r *Registrar) KeepUsage(ctx context.Context, changes ...stele.CellChange) 
 		}
 	}
 	return r.apply(ctx, opUsage, &stele.Commit{Cells: changes})
+}
+
+// Now returns the time by the registrar's clock, in UTC.
+func (r *Registrar) Now() time.Time { return r.now() }
+
+// UsageSight says whose figures of use a caller may see.
+type UsageSight struct {
+	// Sees reports whether figures of a namespace below may be seen.
+	Sees func(key stele.NamespaceKey) bool
+
+	// Lists reports whether a name may be listed.
+	Lists func(id stele.ID) bool
+}
+
+// SightOfUsage returns what a caller may see of the use of names with a prefix. Forbidden, or Unauthenticated, if that is nothing.
+func (r *Registrar) SightOfUsage(ctx context.Context, key stele.NamespaceKey) (UsageSight, error) {
+	const op = "read usage"
+	s, err := r.view(ctx)
+	if err != nil {
+		return UsageSight{}, err
+	}
+	who := auth.From(ctx)
+	if err := mayList(ctx, op, s, key); err != nil {
+		return UsageSight{}, err
+	}
+	names := sight{namespaceTree: s, who: who}
+	return UsageSight{
+		Sees:  func(key stele.NamespaceKey) bool { return auth.MayList(who, s.ancestorsAt(key)...) },
+		Lists: names.lists,
+	}, nil
+}
+
+// UsedRecord returns the record that has a name, if the caller may see the figures of its use.
+func (r *Registrar) UsedRecord(ctx context.Context, name stele.ID) (*stele.Record, error) {
+	const op = "read usage"
+	rec, above, err := r.get(ctx, op, name)
+	if err != nil {
+		return nil, err
+	}
+	who := auth.From(ctx)
+	switch {
+	case auth.MayList(who, above...):
+		return rec, nil
+	case !who.IsKnown():
+		return nil, refuse(op, name, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
+	}
+	return nil, refuse(op, name, stele.Forbidden, "user.may-not-list-namespace", `"{user}" may not list the namespace {namespace}; ask its owner or an administrator for the role reader`, who.Name, above[0].Key())
 }

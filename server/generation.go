@@ -24,6 +24,7 @@ import (
 	"github.com/stele-id/stele/mail/digest"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/usage"
 )
 
 // generation is all that works on one open registry: the handlers and the background work.
@@ -33,6 +34,7 @@ type generation struct {
 	jobs     *job.Board
 	mail     *mail.Queue    // nil: no mail is sent
 	digests  *digest.Sender // nil: none is sent
+	usage    *usage.Counter // nil: use is not counted
 	handler  http.Handler   // answers the public
 	dns      *dnsd.Server   // nil without the setting dns
 	ending   chan struct{}  // closed before the generation ends: streams end then
@@ -48,6 +50,7 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 	f := &generation{registry: r, dns: s.dns, ending: make(chan struct{}), stop: stop}
 	f.jobs = job.NewBoard(job.Options{Registrar: r.Registrar, Schemes: s.schemes, Now: s.now})
 	f.mail = s.openQueue(f)
+	f.usage = s.openUsage(f)
 	s.openSearch(ctx, r)
 	var err error
 	if f.digests, err = s.openDigests(f); err == nil {
@@ -63,6 +66,9 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 	f.work.Go(func() { s.sendMail(ctx, f) })
 	if f.digests != nil {
 		f.work.Go(func() { f.digests.Run(ctx) })
+	}
+	if f.usage != nil {
+		f.work.Go(func() { f.usage.Run(ctx) })
 	}
 	f.work.Go(func() { s.keepSigned(ctx, r) })
 	f.work.Go(func() { s.keepAudit(ctx, r) })
@@ -152,6 +158,9 @@ func (s *server) answers(f *generation) (http.Handler, error) {
 		o.Pointing = r.Store.Pointing
 	}
 	o.Examples = s.o.Examples
+	if f.usage != nil {
+		o.Counter = f.usage
+	}
 	if f.dns != nil {
 		o.DNS = f.dns.HTTPS()
 	}
@@ -172,6 +181,7 @@ func (s *server) api(f *generation, pages *web.Pages) http.Handler {
 		Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: s.schemes, Directory: r.Directory, Pages: pages,
 		Now: s.now, Log: s.log, Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, Rate: s.APIRate, Burst: s.APIBurst, Held: s.held, Turns: s.turns,
 		Patience: s.WriteTimeout, Reading: s.ReadTimeout, Version: r.Version, Await: r.Await, Generations: r.KnownGenerations, Upkeep: s.upkeep(f), Addresses: s.LogAddresses, Search: r.Search,
+		Usage: &usage.Book{Registrar: r.Registrar, Schemes: s.schemes},
 	})
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/stele-id/stele/search"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
+	"github.com/stele-id/stele/usage"
 )
 
 // metrics are what Prometheus may ask for. Labels have few values: kinds of
@@ -111,6 +112,22 @@ func (m *metrics) addSearch(status func() search.Status) {
 	} {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "stele_search_" + name, Help: g.help}, func() float64 { return float64(g.of(status())) }))
 	}
+}
+
+// addUsage adds how the counter of use is.
+func (m *metrics) addUsage(stats func() usage.Stats) {
+	for name, g := range map[string]struct {
+		help string
+		of   func(s usage.Stats) uint64
+	}{
+		"dropped_total":  {"Uses of names that were not counted, because too many came at once or could not be written.", func(s usage.Stats) uint64 { return s.Dropped }},
+		"kept_total":     {"Uses of names whose figures are written, double clicks and robots included.", func(s usage.Stats) uint64 { return s.Kept }},
+		"overflow_total": {"Uses that were counted without the rules for double clicks and sessions, because too many readers came.", func(s usage.Stats) uint64 { return s.Overflow }},
+		"failures_total": {"Attempts to write figures of use that failed.", func(s usage.Stats) uint64 { return s.Failed }},
+	} {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "stele_usage_" + name, Help: g.help}, func() float64 { return float64(g.of(stats())) }))
+	}
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "stele_usage_waiting", Help: "Figures of use that are to be written."}, func() float64 { return float64(stats().Waiting) }))
 }
 
 // observe counts an answer.

@@ -35,6 +35,7 @@ import (
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/store/pebble"
+	"github.com/stele-id/stele/usage"
 )
 
 // Options are how a server is run.
@@ -116,6 +117,7 @@ type server struct {
 	turns      *limit.Turns               // to make large answers
 	issuers    []*issuer.Issuer           // through which users sign in
 	transport  *mail.Transport            // of mail; nil: no mail is sent
+	agents     *usage.Agents              // what user agents are; nil: use is not counted
 	generation atomic.Pointer[generation] // that answers now
 	auditFile  atomic.Pointer[audit.File] // to which the audit trail is appended; nil: none
 	life       sync.Mutex                 // held while a generation follows another, or the server ends
@@ -144,6 +146,9 @@ func (s *server) run(ctx, hurry context.Context) (err error) {
 		return err
 	}
 	if err := s.openMail(); err != nil {
+		return err
+	}
+	if err := s.openAgents(); err != nil {
 		return err
 	}
 	if err := s.listen(ctx); err != nil {
@@ -250,6 +255,9 @@ func (s *server) start(running context.Context, r *registry.Registry) error {
 	s.numbers = newMetrics(s.o.Version, s.ready)
 	s.numbers.addHeld(s.held)
 	s.numbers.addSearch(s.searchStatus)
+	if s.Usage {
+		s.numbers.addUsage(s.usageStats)
+	}
 	if s.dns != nil {
 		s.numbers.addDNS(func() *dnsd.Server { return s.generation.Load().dns })
 	}

@@ -87,13 +87,13 @@ var rooms = []room{
 	{folder: "links", may: ".", pure: true},                                                 // it judges answers; others ask and keep
 	{folder: "search", may: ".", tests: "store/mem store/pebble store/postgres scheme/all"}, // it reads a store, and knows none
 
-	{folder: "registry/access", may: ". internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search", tests: "scheme/all serve/api store/mem"},
+	{folder: "registry/access", may: ". internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search usage document/apijson", tests: "scheme/all serve/api store/mem"},
 	{folder: "registry", may: ". internal/disk auth client outbound publish registrar resolver search secret store/*", tests: "store/mem scheme/all"},
 	{folder: "bulk/job", may: ". auth bulk registrar", tests: "store/mem scheme/all"},
 	{folder: "mail/digest", may: ". auth bulk mail publish/zonekey registrar web", tests: "secret store/mem store/postgres scheme/all"},
 	{folder: "mail/mailtest"}, // a mail server for tests
 	{folder: "mail", may: ". auth outbound registrar secret web", tests: "store/mem scheme/all"},
-	{folder: "usage", may: ". auth registrar", tests: "store/mem scheme/all store/pebble store/postgres"}, // it counts what servers hand to it
+	{folder: "usage", may: ". auth document/apijson namespaces registrar", tests: "store/mem scheme/all store/pebble store/postgres"}, // it counts what servers hand to it
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
@@ -101,8 +101,8 @@ var rooms = []room{
 	{folder: "config", may: ". internal/spelling internal/terminal audit auth mail scheme/* serve/* store/postgres"},
 
 	// A server is handed a store and the schemes; it never picks them.
-	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "store/mem scheme/all"},
+	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "usage store/mem scheme/all"},
+	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "usage store/mem scheme/all"},
 	{folder: "serve/desk", may: ". internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "secret store/mem scheme/all outbound"},
 	{folder: "serve/*", may: ". internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". internal/wording auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},

@@ -2,6 +2,7 @@ package usage
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"net/netip"
@@ -56,6 +57,8 @@ type Counter struct {
 	batch   []event
 	day     int64
 	flushed int64
+	hits    uint64            // that were counted
+	kept    uint64            // of these, whose figures are written
 	zones   map[string]uint64 // answers that were added to the figures
 	stats   atomic.Pointer[Stats]
 }
@@ -78,6 +81,7 @@ const (
 
 // Stats are about the counter itself.
 type Stats struct {
+	Kept     uint64 // uses whose figures are written
 	Dropped  uint64 // hits that were not counted, because too many came at once
 	Overflow uint64 // hits that were counted without the rules for double clicks and sessions, because too many readers came
 	Failed   uint64 // attempts to write figures that failed
@@ -243,6 +247,7 @@ func (c *Counter) work(now time.Time) {
 	c.drain(now)
 	if now.Unix()-c.flushed >= int64(c.o.Interval/time.Second) {
 		c.flush(now)
+		c.tidy(now)
 	}
 }
 
@@ -283,6 +288,7 @@ func (c *Counter) drain(now time.Time) {
 }
 
 func (c *Counter) count(e *event, now int64, class Class, host string) {
+	c.hits++
 	at := now - int64(uint16(now)-e.second)
 	r := reading{at: at, id: stele.StoredID(c.schemes[e.scheme], e.text), visitor: e.visitor, class: class, kind: Kind(e.what >> 4), host: host}
 	c.tally.count(&r)
@@ -290,7 +296,7 @@ func (c *Counter) count(e *event, now int64, class Class, host string) {
 
 // note keeps what Stats returns.
 func (c *Counter) note() {
-	c.stats.Store(&Stats{Dropped: c.keeper.lost, Overflow: c.tally.overflow, Waiting: len(c.tally.records) + len(c.keeper.left) + len(c.keeper.unsure)})
+	c.stats.Store(&Stats{Kept: c.kept, Dropped: c.keeper.lost, Overflow: c.tally.overflow, Waiting: len(c.tally.records) + len(c.keeper.left) + len(c.keeper.unsure)})
 }
 
 // Stats returns how the counter is.
@@ -315,14 +321,21 @@ func (c *Counter) flush(now time.Time) {
 		list = append(list, began(now))
 	}
 	left, err := c.keeper.keep(c.ctx, now, list)
+	if left == 0 {
+		c.kept = c.hits
+	}
 	if err != nil {
 		c.failing.Add(1)
-		if c.ctx.Err() == nil {
+		if c.ctx.Err() == nil && !errors.Is(err, stele.ErrSealed) {
 			c.o.Log.Warn("figures of use can't be written; it is tried again", "error", err.Error(), "waiting", left)
 		}
 	}
-	if err := c.keeper.tidy(c.ctx, now); err != nil && c.ctx.Err() == nil {
+	c.note()
+}
+
+// tidy looks after old figures.
+func (c *Counter) tidy(now time.Time) {
+	if err := c.keeper.tidy(c.ctx, now); err != nil && c.ctx.Err() == nil && !errors.Is(err, stele.ErrSealed) {
 		c.o.Log.Warn("old figures of use can't be added up; it is tried again", "error", err.Error())
 	}
-	c.note()
 }

@@ -3,6 +3,7 @@ package usage
 import (
 	"context"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,7 +58,8 @@ func (h *house) newCounter(store Store) *Counter {
 		if id.Scheme() != "ark" {
 			return stele.NamespaceKey{}
 		}
-		return stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/"}
+		prefix, _, _ := strings.Cut(id.String(), "/")
+		return stele.NamespaceKey{Scheme: "ark", Prefix: prefix}
 	}})
 }
 
@@ -113,7 +115,7 @@ func (h *house) sum(cell string) Counts {
 
 func (h *house) space() Counts {
 	h.Helper()
-	return h.sum(spaceCell(stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/"}, DateOf(h.now).number()))
+	return h.sum(spaceCell(stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"}, DateOf(h.now).number()))
 }
 
 func (h *house) want(total, unique uint64) {

@@ -92,7 +92,7 @@ func TestKinds(t *testing.T) {
 	if c := h.space(); c[Failures] != 2 || c[Regulars] != 3 || c[Visitors] != 1 {
 		t.Errorf("the namespace has %v", c)
 	}
-	key := stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/"}
+	key := stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"}
 	texts := func(cell string) []Tally {
 		value, err := h.r.UsageCell(asServer(t.Context()), cell)
 		if err != nil {

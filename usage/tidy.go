@@ -20,6 +20,9 @@ func (k *keeper) tidy(ctx context.Context, now time.Time) error {
 	if err := k.removeFailed(ctx, dayOf(now.Unix())-keepFailed); err != nil {
 		return err
 	}
+	if begin, err := k.store.UsageCell(ctx, beginCell); err != nil || begin == nil {
+		return err
+	}
 	have, err := k.store.UsageCell(ctx, rolledCell)
 	if err != nil {
 		return err

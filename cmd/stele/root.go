@@ -146,6 +146,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.historyCommand(),
 			p.lsCommand(),
 			p.findCommand(),
+			p.usageCommand(),
 			p.resolveCommand(),
 			p.getCommand(),
 			p.signCommand(),

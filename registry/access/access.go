@@ -31,6 +31,7 @@ type Backend interface {
 	Import
 	Replace
 	Proposals
+	Usage
 	Users
 	Upkeep
 	Audit

@@ -22,6 +22,7 @@ import (
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/store/mem"
+	"github.com/stele-id/stele/usage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -55,7 +56,7 @@ func onBoth(t *testing.T, test func(ctx context.Context, t *testing.T, l *Regist
 				t.Fatal(err)
 			}
 			server := httptest.NewServer(api.New(api.Options{
-				Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: r.Directory, Now: time.Now, Search: r.Search,
+				Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: r.Directory, Now: time.Now, Search: r.Search, Usage: &usage.Book{Registrar: r.Registrar, Schemes: schemes},
 			}))
 			t.Cleanup(server.Close)
 			far, err := remote.New(server.URL, token, remote.Options{Schemes: schemes})

@@ -102,6 +102,9 @@ type Options struct {
 	// Search finds records by words; nil if there is no index.
 	Search *search.Finder
 
+	// Usage has figures of use; nil: there are none.
+	Usage UsageBook
+
 	// Upkeep is what only the running server can do or knows.
 	Upkeep Upkeep
 }

@@ -68,6 +68,7 @@ func (h *Handler) operations() []operation {
 		h.stateOperations(),
 		h.listOperations(),
 		h.searchOperations(),
+		h.statisticsOperations(),
 		h.namespaceOperations(),
 		h.hostOperations(),
 		h.checkOperations(),

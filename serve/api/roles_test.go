@@ -33,6 +33,7 @@ var samples = map[string]sample{
 	"redactRecord":     {target: "/redact/ark:12345/x1", body: `{"reason":"Court"}`},
 	"listRecords":      {target: "/records?prefix=ark:12345"},
 	"searchRecords":    {target: "/search?q=thing"},
+	"statistics":       {target: "/statistics?prefix=ark:12345"},
 	"getHistory":       {target: "/history/ark:12345/x1"},
 	"listNamespaces":   {target: "/namespaces"},
 	"getNamespace":     {target: "/namespaces/ark:12345"},

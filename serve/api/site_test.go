@@ -22,6 +22,7 @@ import (
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/search"
 	"github.com/stele-id/stele/store/mem"
+	"github.com/stele-id/stele/usage"
 	"github.com/stele-id/stele/web"
 	"github.com/stele-id/stele/web/language"
 )
@@ -90,6 +91,7 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 	}
 	t.Cleanup(func() { index.Close() })
 	o := Options{
+		Usage: &usage.Book{Registrar: s.registry, Schemes: s.schemes},
 		Search: &search.Finder{Index: index, Schemes: s.schemes, Get: s.registry.Get, Sight: func(ctx context.Context, within stele.NamespaceKey) (search.Sight, error) {
 			return s.registry.Sight(ctx, within)
 		}},

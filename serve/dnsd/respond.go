@@ -105,6 +105,9 @@ func (w *worker) respond(dst, msg []byte, from peer, now time.Time) (answer []by
 	if p.serial != 0 && !w.stamp(&p, now) {
 		dst, p = dst[:headerSize+len(w.q.question)], packed{rcode: dns.RcodeServerFailure}
 	}
+	if p.aa && w.s.o.CountZones {
+		w.tally.zones.add(p.zone)
+	}
 	answer = who.sign(w.finish(dst, &p), now)
 	w.note(from, msg, answer, now)
 	return answer

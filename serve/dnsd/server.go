@@ -72,6 +72,9 @@ type Options struct {
 	// which the server listens.
 	NotifyFrom []netip.Addr
 
+	// CountZones says that answers are counted by zone; see [Server.ZoneAnswers].
+	CountZones bool
+
 	Rate      RateLimit
 	TCP       TCPLimits
 	Transfers TransferLimits

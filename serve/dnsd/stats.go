@@ -52,6 +52,7 @@ type tally struct {
 	refused     atomic.Uint64
 
 	badSignatures atomic.Uint64
+	zones         zoneCounts
 
 	_ [64]byte // so that two don't share a line of the processor's cache
 }

@@ -36,28 +36,28 @@ var (
 
 // write writes an answer that has a body. One with status 200 has an entity tag, and is 304
 // or 412 instead if the conditions of the request say so. If the server holds too much for
-// clients that do not read, it answers with a refusal instead.
-func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, mediaType string, body []byte) {
+// clients that do not read, it answers with a refusal instead. It reports whether it wrote the answer.
+func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, mediaType string, body []byte) bool {
 	head := w.Header()
 	if status == http.StatusOK {
 		head["Etag"] = []string{entityTag(mediaType, body)}
 		switch judge(r, head) {
 		case http.StatusNotModified:
 			w.WriteHeader(http.StatusNotModified)
-			return
+			return false
 		case http.StatusPreconditionFailed:
 			for _, name := range [...]string{"Etag", "Last-Modified", "Cache-Control"} {
 				delete(head, name)
 			}
 			h.fail(w, r, refused(http.StatusPreconditionFailed, "request.condition-failed", "What is here now is not what the condition of the request names; ask without If-Match and If-Unmodified-Since."))
-			return
+			return false
 		}
 	}
 	if r.Method != http.MethodHead {
 		release, err := h.hold(r, len(body))
 		if err != nil {
 			h.refuse(w, r, err)
-			return
+			return false
 		}
 		defer release()
 	}
@@ -75,6 +75,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, medi
 		// If this fails the client is gone.
 		_, _ = w.Write(body)
 	}
+	return true
 }
 
 // describe answers with a description of the record. The status is 410 if the record was
@@ -99,7 +100,9 @@ func (h *Handler) describe(w http.ResponseWriter, r *http.Request, res *resolver
 		return
 	}
 	h.signpost(head, r, res)
-	h.write(w, r, http.StatusOK, f.Served, body)
+	if h.write(w, r, http.StatusOK, f.Served, body) {
+		h.countDescription(r, res)
+	}
 }
 
 // forScripts lets the scripts of other sites read an answer: it is public.

@@ -111,6 +111,9 @@ type Options struct {
 	// Observe is called with every answer, once it is written; see [Observation].
 	Observe func(Observation)
 
+	// Counter counts how names are used; nil: that is not counted.
+	Counter Counter
+
 	// Examples are identifiers that the home page offers to try.
 	Examples []Example
 }

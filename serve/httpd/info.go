@@ -209,5 +209,7 @@ func (h *Handler) infoJSON(w http.ResponseWriter, r *http.Request, res *resolver
 	forScripts(head)
 	h.about(head, res)
 	h.signpostAll(head, subject)
-	h.write(w, r, http.StatusOK, "application/json", append(body, '\n'))
+	if h.write(w, r, http.StatusOK, "application/json", append(body, '\n')) {
+		h.countDescription(r, res)
+	}
 }

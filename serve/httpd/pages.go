@@ -47,10 +47,10 @@ func (h *Handler) frame(r *http.Request, section string) web.Frame {
 	return f
 }
 
-// writePage writes a page.
-func (h *Handler) writePage(w http.ResponseWriter, r *http.Request, l *language.Language, body []byte) {
+// writePage writes a page. It reports whether it did.
+func (h *Handler) writePage(w http.ResponseWriter, r *http.Request, l *language.Language, body []byte) bool {
 	spoken(w.Header(), l)
-	h.write(w, r, http.StatusOK, htmlType, body)
+	return h.write(w, r, http.StatusOK, htmlType, body)
 }
 
 // problemPage writes the page of a problem: of an identifier that was withdrawn, of
@@ -147,7 +147,9 @@ func (h *Handler) versionPage(w http.ResponseWriter, r *http.Request, res *resol
 	h.about(head, res)
 	h.linkTimeGate(head, r, res)
 	h.signpostAll(head, subject)
-	h.writePage(w, r, v.Language, b.Bytes())
+	if h.writePage(w, r, v.Language, b.Bytes()) && res.Kind != resolver.Tombstone {
+		h.countDescription(r, res)
+	}
 }
 
 // infoView is the page about a record, without its history.

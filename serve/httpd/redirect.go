@@ -9,14 +9,15 @@ import (
 )
 
 // redirect sends the client elsewhere. It never sends a location that is not safe, whichever
-// record or setting it is from.
-func (h *Handler) redirect(w http.ResponseWriter, r *http.Request, location string, status int) {
+// record or setting it is from; it reports whether it sent one.
+func (h *Handler) redirect(w http.ResponseWriter, r *http.Request, location string, status int) bool {
 	safe, ok := destination.Safe(location)
 	if !ok {
 		h.fail(w, r, &stele.Error{Op: "resolve", Kind: stele.NotFound, Err: errLocation})
-		return
+		return false
 	}
 	send(w, r, safe, status)
+	return true
 }
 
 // send writes a redirect to a location that is fit for a header: it was checked, or

@@ -160,7 +160,9 @@ func (h *Handler) land(w http.ResponseWriter, r *http.Request, res *resolver.Res
 	vary(head)
 	h.keep(head, res)
 	h.signpost(head, r, res)
-	h.redirect(w, r, res.URL, res.Status)
+	if h.redirect(w, r, res.URL, res.Status) {
+		h.countRedirect(r, res)
+	}
 }
 
 // maxOwn is how many redirects in a row may lead to names of this very server. Those
@@ -236,6 +238,9 @@ func (h *Handler) unknown(w http.ResponseWriter, r *http.Request, t requestTarge
 	if len(t.path) > stele.MaxText {
 		h.fail(w, r, refused(http.StatusRequestURITooLong, "request.identifier-too-long", "Identifiers have at most {most} bytes, and this has {size}.", stele.MaxText, len(t.path)))
 		return
+	}
+	if errors.Is(err, stele.NotFound) {
+		h.countFailure(r, t.path)
 	}
 	h.failAbout(w, r, t.path, err)
 }

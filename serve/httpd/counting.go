@@ -1,0 +1,65 @@
+package httpd
+
+import (
+	"net/http"
+	"net/netip"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/resolver"
+)
+
+// Counter counts how names are used. Its methods are called within requests, so they must neither wait nor keep
+// anything of the client.
+type Counter interface {
+	// Redirected counts a redirect to the target of the record with this identifier.
+	Redirected(id stele.ID, from netip.Addr, agent, referrer string)
+	// Described counts a page or metadata about a record.
+	Described(id stele.ID, from netip.Addr, agent string)
+	// Failed counts a name that leads nowhere.
+	Failed(id stele.ID, from netip.Addr, agent string)
+}
+
+// counts reports whether the answer to a request is one that a reader gets. Users with a token work on the
+// registry, and HEAD delivers nothing.
+func (h *Handler) counts(r *http.Request) bool {
+	return h.o.Counter != nil && r.Method == http.MethodGet && !auth.From(r.Context()).IsKnown()
+}
+
+// countRedirect counts a redirect to the target of a record.
+func (h *Handler) countRedirect(r *http.Request, res *resolver.Resolution) {
+	if !h.counts(r) || res.Record == nil {
+		return
+	}
+	referrer := header(r, "Referer")
+	if referrer != "" && h.isOwn(r, hostOf(referrer)) {
+		referrer = ""
+	}
+	h.o.Counter.Redirected(res.Record.ID, ClientAddr(r), header(r, "User-Agent"), referrer)
+}
+
+// countDescription counts what was delivered about a record.
+func (h *Handler) countDescription(r *http.Request, res *resolver.Resolution) {
+	if h.counts(r) && res.Record != nil {
+		h.o.Counter.Described(res.Record.ID, ClientAddr(r), header(r, "User-Agent"))
+	}
+}
+
+// countFailure counts a name that leads nowhere, as it is read first.
+func (h *Handler) countFailure(r *http.Request, text string) {
+	if !h.counts(r) {
+		return
+	}
+	x := h.reading(r, text)
+	if id, ok := x.next(); ok {
+		h.o.Counter.Failed(id, ClientAddr(r), header(r, "User-Agent"))
+	}
+}
+
+// header returns the first value of a header, whose name is in the form of [http.CanonicalHeaderKey].
+func header(r *http.Request, name string) string {
+	if values := r.Header[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}

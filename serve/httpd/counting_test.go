@@ -1,0 +1,166 @@
+package httpd
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/usage"
+)
+
+// ledger is a Counter that remembers.
+type ledger []string
+
+func (l *ledger) Redirected(id stele.ID, from netip.Addr, agent, referrer string) {
+	*l = append(*l, fmt.Sprint("redirect ", id, " ", from, " ", agent, " ", referrer))
+}
+
+func (l *ledger) Described(id stele.ID, from netip.Addr, agent string) {
+	*l = append(*l, fmt.Sprint("description ", id, " ", from, " ", agent))
+}
+
+func (l *ledger) Failed(id stele.ID, from netip.Addr, agent string) {
+	*l = append(*l, fmt.Sprint("failure ", id, " ", from, " ", agent))
+}
+
+// TestCounting checks which answers count.
+func TestCounting(t *testing.T) {
+	var l ledger
+	s := newSite(t, func(o *Options) {
+		o.Counter = &l
+		o.Identify = identifyAnn
+	})
+	s.space("ark:12345")
+	s.add(`{"id":"ark:12345/x1","aliases":["ark:12345/old"],"url":"https://example.org/1"}`, `{"id":"ark:12345/gone","url":"https://example.org/2"}`)
+	if _, err := s.registry.Withdraw(s.admin, s.id("ark:12345/gone"), 0, "wrong", stele.ID{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		method, target string
+		head           []string
+		want           string
+	}{
+		{"GET", "/ark:12345/x1", nil, "redirect ark:12345/x1 192.0.2.1 tester "},
+		{"GET", "/ark:/12345/old", nil, "redirect ark:12345/x1 192.0.2.1 tester "},
+		{"GET", "/ark:12345/x1", []string{"Referer", "https://www.example.net/page"}, "redirect ark:12345/x1 192.0.2.1 tester https://www.example.net/page"},
+		{"GET", "/ark:12345/x1", []string{"Referer", "https://id.example.org/.info/ark:12345/x1"}, "redirect ark:12345/x1 192.0.2.1 tester "},
+		{"GET", "/uri-res/N2L?ark:12345/x1", nil, "redirect ark:12345/x1 192.0.2.1 tester "},
+		{"HEAD", "/ark:12345/x1", nil, ""},
+		{"GET", "/ark:12345/x1", []string{"Authorization", "ann"}, ""},
+		{"GET", "/.info/ark:12345/x1", nil, "description ark:12345/x1 192.0.2.1 tester"},
+		{"GET", "/ark:12345/x1?info", nil, "description ark:12345/x1 192.0.2.1 tester"},
+		{"GET", "/ark:12345/x1", []string{"Accept", "application/ld+json"}, "description ark:12345/x1 192.0.2.1 tester"},
+		{"GET", "/ark:12345/x1", []string{"Accept", "application/ld+json", "If-None-Match", "*"}, ""},
+		{"HEAD", "/.info/ark:12345/x1", nil, ""},
+		{"GET", "/ark:12345/gone", nil, ""},
+		{"GET", "/ark:12345/unknown", nil, "failure ark:12345/unknown 192.0.2.1 tester"},
+		{"GET", "/healthz", nil, ""},
+		{"GET", "/.well-known/stele", nil, ""},
+		{"GET", "/", nil, ""},
+	} {
+		for _, h := range []*Handler{s.handler, s.learned} {
+			l = nil
+			r := httptest.NewRequest(c.method, c.target, nil)
+			r.RemoteAddr = "192.0.2.1:4711"
+			r.Header.Set("User-Agent", "tester")
+			for i := 0; i < len(c.head); i += 2 {
+				r.Header.Set(c.head[i], c.head[i+1])
+			}
+			h.ServeHTTP(httptest.NewRecorder(), r)
+			var want ledger
+			if c.want != "" {
+				want = ledger{c.want}
+			}
+			if !slices.Equal(l, want) {
+				t.Errorf("%s %s %q: %q was counted, want %q", c.method, c.target, c.head, l, want)
+			}
+		}
+	}
+}
+
+// TestReaderForgotten counts the use of a name by a reader with an address of its own, and then looks for that address in all of the
+// memory that is in use. The client is another process.
+func TestReaderForgotten(t *testing.T) {
+	agents, err := usage.NewAgents(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counter *usage.Counter
+	s := newSite(t, func(o *Options) {
+		counter = usage.New(usage.Options{Store: nil, Agents: agents, Schemes: o.Schemes, Now: o.Now, Space: func(context.Context, stele.ID) stele.NamespaceKey { return stele.NamespaceKey{} }})
+		o.Counter = counter
+	})
+	s.space("ark:12345")
+	s.to("ark:12345/x1", "https://example.org/1")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := NewServer(s.handler, ServerOptions{Connections: 10, PerClient: 10})
+	go server.Serve(listener)
+	fetch := func(query string) {
+		// The address is put together in the other process.
+		cmd := exec.Command("sh", "-c", `curl -s -o "$2" -w '%{http_code}' --interface "127.$((70 + 7)).88.99" "$0/$1"`, "http://"+listener.Addr().String(), query, os.DevNull)
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) != 3 {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	for range 20 {
+		fetch("ark:12345/x1")
+		fetch("ark:12345/unknown")
+		fetch(".info/ark:12345/x1")
+	}
+	if stats := counter.Stats(); stats.Dropped != 0 {
+		t.Errorf("%+v", stats)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		t.Fatal(err)
+	}
+	dump := filepath.Join(t.TempDir(), "heap")
+	file, err := os.Create(dump)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		runtime.GC()
+		debug.FreeOSMemory()
+	}
+	debug.WriteHeapDump(file.Fd())
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	memory, err := os.ReadFile(dump)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := byte(70 + len("1234567"))
+	for name, pattern := range map[string][]byte{
+		"text":        []byte(fmt.Sprintf("127.%d.88.99", part)),
+		"netip.Addr":  {99, 88, part, 127, 0xff, 0xff},
+		"sixteen":     {0xff, 0xff, 127, part, 88, 99},
+		"one control": []byte("ark:12345/x1"),
+	} {
+		if found := bytes.Contains(memory, pattern); found != (name == "one control") {
+			t.Errorf("%s: %v in %d bytes of memory", name, found, len(memory))
+		}
+	}
+}
+
+// identifyAnn takes every credential for that of a user.
+func identifyAnn(*http.Request) (auth.Principal, error) { return auth.Principal{Name: "ann"}, nil }

@@ -1,0 +1,247 @@
+package usage
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/namespaces"
+	"github.com/stele-id/stele/registrar"
+)
+
+// Book reads the figures of a registry, for callers who may see them: readers of a namespace.
+type Book struct {
+	Registrar *registrar.Registrar
+	Schemes   *stele.Schemes
+}
+
+// Orders of rows.
+const (
+	byMonth = "month"
+	byDay   = "day"
+	byName  = "name"
+)
+
+// maxRows is how many rows a report has.
+const maxRows = 100_000
+
+// span is a period, in days since 1970; both ends belong to it.
+type span struct{ from, until int32 }
+
+// period reads the period of a query.
+func (b *Book) period(q *apijson.UsageQuery) (s span, err error) {
+	now := b.Registrar.Now()
+	s = span{dayOf(DateOf(now).Next(-12).begin().Unix()), dayOf(now.Unix())}
+	if q.Until != "" {
+		if s.until, err = readDay("until", q.Until, true); err != nil {
+			return s, err
+		}
+		s.from = dayOf(DateOf(dateOf(s.until)).Next(-12).begin().Unix())
+	}
+	if q.From != "" {
+		if s.from, err = readDay("from", q.From, false); err != nil {
+			return s, err
+		}
+	}
+	if s.from > s.until {
+		return s, refuse(stele.Invalid, "usage.period-reversed", "the period begins on {from}, after its end on {until}", dateText(s.from), dateText(s.until))
+	}
+	return s, nil
+}
+
+// readDay reads a month or a day; of a month it is the first day, or the last.
+func readDay(field, text string, last bool) (int32, error) {
+	if at, err := time.Parse(time.DateOnly, text); err == nil && at.Year() >= 1970 {
+		return dayOf(at.Unix()), nil
+	}
+	at, err := time.Parse("2006-01", text)
+	if err != nil || at.Year() < 1970 {
+		return 0, refuse(stele.Invalid, "usage.day-malformed", `{field} is "{text}"; write a month such as 2026-01, or a day such as 2026-01-31`, field, text)
+	}
+	if last {
+		at = at.AddDate(0, 1, -1)
+	}
+	return dayOf(at.Unix()), nil
+}
+
+func dateText(day int32) string { return dateOf(day).Format(time.DateOnly) }
+
+// Report returns figures of use. The errors are those of [registrar.Registrar.UsedRecord] and
+// [registrar.Registrar.SightOfUsage]; Invalid if the query can't be right.
+func (b *Book) Report(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage, error) {
+	s, err := b.period(&q)
+	if err != nil {
+		return nil, err
+	}
+	r := &apijson.Usage{Name: q.Name, From: dateText(s.from), Until: dateText(s.until), By: cmp.Or(q.By, byMonth), Rows: []apijson.UsageRow{}}
+	if r.By != byMonth && r.By != byDay && r.By != byName {
+		return nil, refuse(stele.Invalid, "usage.by-unknown", `"{by}" is not an order of figures; there are month, day and name`, r.By)
+	}
+	began, err := b.Registrar.UsageCell(asServer(ctx), beginCell)
+	if err != nil {
+		return nil, err
+	}
+	r.Began = string(began)
+	if id, err := b.Schemes.Parse(q.Name); err == nil {
+		rec, err := b.Registrar.UsedRecord(ctx, id)
+		switch {
+		case err == nil:
+			return r, b.record(ctx, r, s, rec.ID)
+		case stele.KindOf(err) != stele.NotFound:
+			return nil, err
+		}
+	}
+	key, err := b.Registrar.ParsePrefix(q.Name)
+	if err != nil {
+		return nil, err
+	}
+	return r, b.prefix(ctx, r, s, key, q.Limit)
+}
+
+// record reports a record.
+func (b *Book) record(ctx context.Context, r *apijson.Usage, s span, id stele.ID) error {
+	r.Name, r.Record = id.String(), true
+	sums := newSums(r.By)
+	name := recordCell(id, 0)
+	prefix := name[:len(name)-2]
+	for c, err := range b.Registrar.UsageList(asServer(ctx), prefix, "") {
+		if err != nil {
+			return err
+		}
+		if len(c.Name) != len(prefix)+2 {
+			continue // of a name that begins so
+		}
+		_, value, err := cutText(id.String(), c.Value)
+		if err != nil {
+			return err
+		}
+		if err := sums.add(id.String(), monthOf(c.Name[len(prefix):]), value, s); err != nil {
+			return err
+		}
+	}
+	return sums.fill(r, 0)
+}
+
+// prefix reports the names with a prefix: by name, or the sums of its namespaces. Where it is not the prefix of a
+// namespace, its names are added up.
+func (b *Book) prefix(ctx context.Context, r *apijson.Usage, s span, key stele.NamespaceKey, limit int) error {
+	sight, err := b.Registrar.SightOfUsage(ctx, key)
+	if err != nil {
+		return err
+	}
+	kind := recordCells
+	if r.By != byName {
+		if _, err := b.Registrar.Namespace(ctx, key); err == nil {
+			kind = spaceCells
+		}
+	}
+	sums := newSums(r.By)
+	for c, err := range b.Registrar.UsageList(asServer(ctx), kind+key.Scheme+"\x00"+clip(key.Prefix, maxCellText), "") {
+		if err != nil {
+			return err
+		}
+		scheme, text, rest, ok := cutCell(c.Name[len(kind):], 2)
+		if !ok || !s.touches(monthOf(rest)) {
+			continue
+		}
+		text, value, err := cutText(text, c.Value)
+		switch {
+		case err != nil:
+			return err
+		case kind == spaceCells && !(namespaces.IsBelow(b.Schemes, text, key.Prefix) && sight.Sees(stele.NamespaceKey{Scheme: scheme, Prefix: text})):
+			continue // it may only begin with the same letters
+		case kind == recordCells && !(b.Schemes.IsWithin(stele.StoredID(scheme, text), key.Prefix) && sight.Lists(stele.StoredID(scheme, text))):
+			continue
+		}
+		if err := sums.add(text, monthOf(rest), value, s); err != nil {
+			return err
+		}
+	}
+	return sums.fill(r, limit)
+}
+
+// touches reports whether a month has days of the period.
+func (s span) touches(month int) bool {
+	d := dateAt(month)
+	return dayOf(d.begin().Unix()) <= s.until && dayOf(d.Next(1).begin().Unix()) > s.from
+}
+
+// sums adds figures up, by period or by name.
+type sums struct {
+	by    string
+	rows  map[string]*Counts
+	total Counts
+}
+
+func newSums(by string) *sums { return &sums{by: by, rows: make(map[string]*Counts)} }
+
+// add adds the days of a month that are in the period. The sum of a whole month, whose days are not known any more, counts if the
+// period has its first day.
+func (t *sums) add(name string, month int, value []byte, s span) error {
+	m, err := parseMonth(value)
+	if err != nil {
+		return err
+	}
+	date := dateAt(month)
+	first := dayOf(date.begin().Unix())
+	for i := range m.Days {
+		d := &m.Days[i]
+		at := first + int32(max(d.Day-1, 0))
+		if at < s.from || at > s.until {
+			continue
+		}
+		key := name
+		switch {
+		case t.by == byMonth, t.by == byDay && d.Day == 0:
+			key = date.String()
+		case t.by == byDay:
+			key = dateText(at)
+		}
+		row := t.rows[key]
+		if row == nil {
+			if len(t.rows) >= maxRows {
+				return refuse(stele.Exhausted, "usage.too-many-rows", "more than {most} rows; ask for a longer prefix or a shorter period", maxRows)
+			}
+			row = new(Counts)
+			t.rows[key] = row
+		}
+		row.Add(&d.Counts)
+		t.total.Add(&d.Counts)
+	}
+	return nil
+}
+
+// fill puts the sums into a report: periods in their order, names with the most used first.
+func (t *sums) fill(r *apijson.Usage, limit int) error {
+	for key, c := range t.rows {
+		row := newRow(c)
+		if t.by == byName {
+			row.Name = key
+		} else {
+			row.Period = key
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	slices.SortFunc(r.Rows, func(a, b apijson.UsageRow) int {
+		if t.by != byName {
+			return strings.Compare(a.Period, b.Period)
+		}
+		return cmp.Or(cmp.Compare(b.Regular+b.Machine, a.Regular+a.Machine), strings.Compare(a.Name, b.Name))
+	})
+	if limit > 0 && t.by == byName && len(r.Rows) > limit {
+		r.Rows = r.Rows[:limit]
+	}
+	r.Total = newRow(&t.total)
+	return nil
+}
+
+func newRow(c *Counts) apijson.UsageRow {
+	return apijson.UsageRow{
+		Regular: c[Regulars], RegularUnique: c[RegularUnique], Machine: c[Machines], MachineUnique: c[MachineUnique],
+		Descriptions: c[Descriptions], Robots: c[Robots], Failures: c[Failures], Visitors: c[Visitors],
+	}
+}

@@ -1,0 +1,75 @@
+package usage
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
+)
+
+// TestBook reads figures by month, day and name, as readers, owners of other namespaces and the public may.
+func TestBook(t *testing.T) {
+	h := newHouse(t)
+	admin := auth.With(t.Context(), auth.Local())
+	if _, err := h.r.AddNamespace(admin, &stele.Namespace{Scheme: "ark", Prefix: "ark:12345", Owner: "ann", Grants: []stele.Grant{{To: "user:bob", Role: stele.RoleReader}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ark:12345/x1", "ark:12345/x12", "ark:12345/x2", "ark:123456/x1"} {
+		rec := &stele.Record{ID: h.id(name), State: stele.Active, Targets: []stele.Target{{Service: stele.N2L, URL: "https://example.org/", Order: 100, Preference: 10}}}
+		if _, err := h.r.Register(admin, rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, day := range []int{0, 1, 20} {
+		h.at(time.Duration(day) * 24 * time.Hour)
+		h.counter.Redirected(h.id("ark:12345/x1"), h.ann, firefox, "")
+		h.counter.Redirected(h.id("ark:12345/x12"), h.ann, firefox, "")
+		h.counter.Redirected(h.id("ark:12345/x12"), h.bob, curl, "")
+		h.counter.Redirected(h.id("ark:123456/x1"), h.bob, curl, "") // it only begins with the same letters
+		h.flush()
+	}
+	book := &Book{Registrar: h.r, Schemes: h.schemes}
+	as := func(name string) context.Context { return auth.With(t.Context(), auth.Principal{Name: name}) }
+	rows := func(ctx context.Context, q apijson.UsageQuery) (list []string) {
+		t.Helper()
+		r, err := book.Report(ctx, q)
+		if err != nil {
+			return []string{stele.KindOf(err).String()}
+		}
+		for _, row := range append(r.Rows, r.Total) {
+			list = append(list, row.Name+row.Period+" "+string(rune('0'+row.Regular))+string(rune('0'+row.Machine)))
+		}
+		return list
+	}
+	for _, c := range []struct {
+		who  string
+		q    apijson.UsageQuery
+		want []string
+	}{
+		{"ann", apijson.UsageQuery{Name: "ark:12345/x1"}, []string{"2026-11 20", "2026-12 10", " 30"}},
+		{"bob", apijson.UsageQuery{Name: "ark:/12345/x1", By: "day", From: "2026-11-18"}, []string{"2026-11-18 10", "2026-12-07 10", " 20"}},
+		{"bob", apijson.UsageQuery{Name: "ark:12345", By: "name"}, []string{"ark:12345/x12 33", "ark:12345/x1 30", " 63"}},
+		{"bob", apijson.UsageQuery{Name: "ark:12345", By: "name", Limit: 1}, []string{"ark:12345/x12 33", " 63"}},
+		{"bob", apijson.UsageQuery{Name: "ark:12345", Until: "2026-11"}, []string{"2026-11 42", " 42"}},
+		{"bob", apijson.UsageQuery{Name: "ark:12345/x2"}, []string{" 00"}},
+		{"bob", apijson.UsageQuery{Name: "ark:12345", By: "hour"}, []string{"invalid"}},
+		{"bob", apijson.UsageQuery{Name: "ark:12345", From: "yesterday"}, []string{"invalid"}},
+		{"bob", apijson.UsageQuery{Name: "ark:12345", From: "2026-12", Until: "2026-11"}, []string{"invalid"}},
+		{"eve", apijson.UsageQuery{Name: "ark:12345"}, []string{"forbidden"}},
+		{"eve", apijson.UsageQuery{Name: "ark:12345/x1"}, []string{"forbidden"}},
+		{"", apijson.UsageQuery{Name: "ark:12345"}, []string{"unauthenticated"}},
+		{"", apijson.UsageQuery{Name: "ark:12345/x1"}, []string{"unauthenticated"}},
+	} {
+		if diff := cmp.Diff(c.want, rows(as(c.who), c.q)); diff != "" {
+			t.Errorf("%s asks for %+v: %s", c.who, c.q, diff)
+		}
+	}
+	if r, err := book.Report(admin, apijson.UsageQuery{Name: "ark:12345"}); err != nil || r.Total.Visitors != 6 || r.Began == "" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
