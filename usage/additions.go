@@ -39,10 +39,10 @@ func (t *tally) additions() (list []addition) {
 		}
 		c.days = append(c.days, dayDelta{dateOf(day).Day(), *d})
 	}
-	for key, d := range t.records {
-		add(recordCell(key.id, monthNumber(key.day)), key.id.String(), key.day, &d.delta)
+	for _, d := range t.records {
+		add(recordCell(d.id, monthNumber(d.day)), d.id.String(), d.day, &d.delta)
 		if d.space.Scheme != "" {
-			sum := t.spaceDelta(d.space, key.day)
+			sum := t.spaceDelta(d.space, d.day)
 			for i, n := range d.delta {
 				sum[i] += n
 			}

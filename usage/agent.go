@@ -165,9 +165,11 @@ const classBits = 7
 
 func newClasses() *classes { return &classes{seed: maphash.MakeSeed()} }
 
-// find returns the class of an agent; unclassified if it is not known.
-func (c *classes) find(agent string) Class {
-	h := maphash.String(c.seed, clip(agent, maxAgent))
+// hash returns the hash of an agent.
+func (c *classes) hash(agent string) uint64 { return maphash.String(c.seed, agent) }
+
+// find returns the class of the agent with a hash; unclassified if it is not known.
+func (c *classes) find(h uint64) Class {
 	have := c.table[h>>52].Load()
 	if have&^classBits != h&^classBits {
 		return unclassified
@@ -175,7 +177,6 @@ func (c *classes) find(agent string) Class {
 	return Class(have & classBits)
 }
 
-func (c *classes) keep(agent string, class Class) {
-	h := maphash.String(c.seed, clip(agent, maxAgent))
+func (c *classes) keep(h uint64, class Class) {
 	c.table[h>>52].Store(h&^classBits | uint64(class))
 }

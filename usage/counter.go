@@ -138,11 +138,12 @@ func (c *Counter) add(kind Kind, id stele.ID, from netip.Addr, agent, referrer s
 		from = cut(from)
 	}
 	agent = clip(agent, maxAgent)
-	class := c.classes.find(agent)
+	hash := c.classes.hash(agent)
+	class := c.classes.find(hash)
 	if class == Ignored {
 		return
 	}
-	visitor := c.key.visitor(from, agent)
+	visitor := c.key.visitor(from, hash)
 	second, what := uint16(c.second.Load()), uint8(kind)<<4|uint8(class)
 	host := refererHost(referrer)
 	if class == unclassified || host != "" && class != Robot {
@@ -276,9 +277,10 @@ func (c *Counter) drain(now time.Time) {
 		r := <-c.rare
 		class := r.known
 		if class == unclassified {
-			if class = c.classes.find(r.agent); class == unclassified {
+			hash := c.classes.hash(r.agent)
+			if class = c.classes.find(hash); class == unclassified {
 				class = c.o.Agents.Class(r.agent)
-				c.classes.keep(r.agent, class)
+				c.classes.keep(hash, class)
 			}
 		}
 		c.count(&r.event, second, class, registrable(r.host))

@@ -3,6 +3,7 @@ package usage
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"math/bits"
 	"time"
 
 	"github.com/axiomhq/hyperloglog"
@@ -37,7 +38,7 @@ type tally struct {
 	day    int64               // of the sketches
 	crowds map[stele.NamespaceKey]*crowd
 
-	records map[recordDay]*recordDelta
+	records map[uint64]*recordDelta // by a hash of name and day
 	spaces  map[spaceDay]*delta
 	hosts   map[spaceText]uint64 // referring hosts, by month
 	failed  map[spaceText]uint64 // names that lead nowhere, by day
@@ -65,6 +66,7 @@ type recordDay struct {
 
 type recordDelta struct {
 	delta
+	recordDay
 	space stele.NamespaceKey
 }
 
@@ -89,7 +91,7 @@ func newTally(space func(id stele.ID) stele.NamespaceKey) *tally {
 
 // forgetDeltas begins with no figures to add.
 func (t *tally) forgetDeltas() {
-	t.records = make(map[recordDay]*recordDelta)
+	t.records = make(map[uint64]*recordDelta)
 	t.spaces = make(map[spaceDay]*delta)
 	t.hosts = make(map[spaceText]uint64)
 	t.failed = make(map[spaceText]uint64)
@@ -136,6 +138,7 @@ type reading struct {
 	class   Class
 	kind    Kind
 	host    string // that referred to the name; "": none
+	hash    uint64 // of the name
 }
 
 // count counts what a reader did.
@@ -150,7 +153,8 @@ func (t *tally) count(r *reading) {
 		t.countFailure(r, dayOf(at))
 		return
 	}
-	d := t.record(r.id, dayOf(at))
+	r.hash = maphash.String(t.seed, r.id.String())
+	d := t.record(r, dayOf(at))
 	if d == nil {
 		return
 	}
@@ -184,12 +188,12 @@ func (t *tally) click(r *reading, d *recordDelta, at int64) bool {
 		}
 		d.delta[total]++
 	case dayOf(before.at) != dayOf(next.at): // the later click is the one that counts
-		t.subtract(r.id, dayOf(before.at), total)
+		t.subtract(r, dayOf(before.at), total)
 		d.delta[total]++
 	}
 	if r.kind == Redirect && (!again || before.at/secondsHour != next.at/secondsHour) {
 		if again && before.unique {
-			t.subtract(r.id, dayOf(before.at), unique)
+			t.subtract(r, dayOf(before.at), unique)
 		}
 		_, had := t.seen[key]
 		next.unique = !had
@@ -204,23 +208,16 @@ func (t *tally) click(r *reading, d *recordDelta, at int64) bool {
 }
 
 // subtract takes one from a figure of another day, from which a click was moved.
-func (t *tally) subtract(id stele.ID, day int32, figure int) {
-	if d := t.record(id, day); d != nil {
+func (t *tally) subtract(r *reading, day int32, figure int) {
+	if d := t.record(r, day); d != nil {
 		d.delta[figure]--
 	}
 }
 
-// pair returns the key of a reader and what was read. Two of them are the same with a chance of about one to 10^13 for each
-// pair that is in memory.
+// pair returns the key of a reader and what was read: two hashes with different secrets in one. Two pairs have the same key with
+// a chance of about one to 10^13 for each pair that is in memory.
 func (t *tally) pair(r *reading) uint64 {
-	var h maphash.Hash
-	h.SetSeed(t.seed)
-	var fixed [9]byte
-	binary.LittleEndian.PutUint64(fixed[:], r.visitor)
-	fixed[8] = byte(r.kind)
-	_, _ = h.Write(fixed[:])
-	_, _ = h.WriteString(r.id.String())
-	return h.Sum64()
+	return r.hash ^ bits.RotateLeft64(r.visitor, 17) ^ uint64(r.kind)<<62
 }
 
 // lastClick returns the click that one at a time replaces.
@@ -234,15 +231,15 @@ func (t *tally) lastClick(key uint64, at int64) (click, bool) {
 }
 
 // record returns the figures of a name on a day that are to be added; nil if there is no room.
-func (t *tally) record(id stele.ID, day int32) *recordDelta {
-	key := recordDay{id, day}
+func (t *tally) record(r *reading, day int32) *recordDelta {
+	key := r.hash + uint64(day)*0x9e3779b97f4a7c15
 	d := t.records[key]
-	if d == nil {
-		if len(t.records) >= maxDeltas {
+	if d == nil || d.id != r.id || d.day != day {
+		if d != nil || len(t.records) >= maxDeltas {
 			t.overflow++
 			return nil
 		}
-		d = &recordDelta{space: t.space(id)}
+		d = &recordDelta{recordDay: recordDay{r.id, day}, space: t.space(r.id)}
 		t.records[key] = d
 	}
 	return d

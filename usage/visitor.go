@@ -30,18 +30,15 @@ func (k *dayKey) change() {
 	clear(random[:])
 }
 
-// visitor returns the hash by which a reader is told from others on this day.
-func (k *dayKey) visitor(from netip.Addr, agent string) uint64 {
-	var h maphash.Hash
-	h.SetSeed(k.seed)
-	var fixed [32]byte
+// visitor returns the hash by which a reader is told from others on this day: of the address, and of a hash of the user agent.
+func (k *dayKey) visitor(from netip.Addr, agent uint64) uint64 {
+	var fixed [40]byte
 	binary.LittleEndian.PutUint64(fixed[:], k.key[0].Load())
 	binary.LittleEndian.PutUint64(fixed[8:], k.key[1].Load())
 	address := from.As16()
 	copy(fixed[16:], address[:])
-	_, _ = h.Write(fixed[:])
-	_, _ = h.WriteString(agent)
-	return h.Sum64()
+	binary.LittleEndian.PutUint64(fixed[32:], agent)
+	return maphash.Bytes(k.seed, fixed[:])
 }
 
 // cut returns the network of an address: 24 bits of IPv4, 48 of IPv6.
