@@ -12,6 +12,7 @@ func TestAgents(t *testing.T) {
 	}
 	for agent, want := range map[string]Class{
 		firefox: Regular, safari: Regular,
+		"Stele/1.2 (+https://id.example.org/.well-known/stele)": Ignored, "Stele/1.2": Machine,
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36 Edg/142.0.0.0":                  Regular,
 		"Mozilla/5.0 (Linux; Android 13; CUBOT P80) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Mobile Safari/537.36":                        Regular,
 		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 DuckDuckGo/7 Safari": Regular,
