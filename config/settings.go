@@ -123,6 +123,12 @@ var settings = []Setting{
 		What: "addresses and networks, in addition to public ones, to which the server may send notifications (NOTIFY); an owner of a namespace can't add others; empty: public addresses only"},
 	{Name: "transfer-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
 		What: "addresses and networks, in addition to public ones, from which secondaries may transfer zones; an owner of a namespace can't add others; empty: public addresses only"},
+	{Name: "link-resolver", kind: offAddressKind, Example: "9.9.9.9:53",
+		What: "second DNS resolver, at an address of its own, that the link checker asks before it takes for sure that a host does not exist; empty: it is never sure, and such hosts count as not answering"},
+	{Name: "link-rules", kind: fileKind, Example: "/etc/stele/walls.json",
+		What: "file of the signs of walls and of pages that say not found, by which the link checker judges answers, instead of the list of the program; empty: that list"},
+	{Name: "link-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
+		What: "addresses and networks, in addition to public ones, at which the link checker may ask targets; empty: public addresses only"},
 	{Name: "metrics", kind: offAddressKind, Example: "127.0.0.1:9180",
 		What: "address of the listener for /metrics (Prometheus) and /debug/pprof, which the public should not reach; empty: none"},
 	{Name: "metrics-token", kind: boolKind, Usual: "false", Example: "true",
@@ -285,6 +291,9 @@ type Values struct {
 	NotifySource   []string          `koanf:"notify-source"`
 	NotifyAllow    []string          `koanf:"notify-allow"`
 	TransferAllow  []string          `koanf:"transfer-allow"`
+	LinkResolver   string            `koanf:"link-resolver"`
+	LinkRules      string            `koanf:"link-rules"`
+	LinkAllow      []string          `koanf:"link-allow"`
 	Metrics        string            `koanf:"metrics"`
 	MetricsToken   bool              `koanf:"metrics-token"`
 	Base           string            `koanf:"base"`

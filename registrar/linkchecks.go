@@ -217,3 +217,25 @@ func (r *Registrar) KeepChecks(ctx context.Context, changes ...stele.CellChange)
 	}
 	return r.apply(ctx, opChecks, &stele.Commit{Cells: changes})
 }
+
+// KeepLook changes cells of the checks because a person looked at where a name leads. An editor of the name may; the audit trail
+// has an entry.
+func (r *Registrar) KeepLook(ctx context.Context, id stele.ID, changes ...stele.CellChange) error {
+	const op = "look at link"
+	if err := identify(ctx, op); err != nil {
+		return err
+	}
+	role, err := r.RoleIn(ctx, stele.NamespaceKey{Scheme: id.Scheme(), Prefix: id.String()})
+	if err != nil {
+		return err
+	}
+	if !role.Includes(stele.RoleEditor) {
+		return refuse(op, id, stele.Forbidden, "links.not-allowed", "you may not do that with the checks of {namespace}; ask one of its owners", id)
+	}
+	for _, c := range changes {
+		if !strings.HasPrefix(c.Name, CheckCells) || strings.HasPrefix(c.Name, checkSpaceCells) {
+			return refuse(op, id, stele.Internal, "work.cell-of-another-part", `the cell "{cell}" does not belong to work in the background`, c.Name)
+		}
+	}
+	return r.apply(ctx, op, &stele.Commit{Cells: changes})
+}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/bulk/job"
+	"github.com/stele-id/stele/links/check"
 	"github.com/stele-id/stele/mail"
 	"github.com/stele-id/stele/mail/digest"
 	"github.com/stele-id/stele/registry"
@@ -34,6 +35,7 @@ type generation struct {
 	jobs     *job.Board
 	mail     *mail.Queue    // nil: no mail is sent
 	digests  *digest.Sender // nil: none is sent
+	links    *check.Checker
 	usage    *usage.Counter // nil: use is not counted
 	handler  http.Handler   // answers the public
 	dns      *dnsd.Server   // nil without the setting dns
@@ -51,6 +53,7 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 	f.jobs = job.NewBoard(job.Options{Registrar: r.Registrar, Schemes: s.schemes, Now: s.now})
 	f.mail = s.openQueue(f)
 	f.usage = s.openUsage(f)
+	f.links = s.newChecker(r)
 	s.openSearch(ctx, r)
 	var err error
 	if f.digests, err = s.openDigests(f); err == nil {
@@ -70,6 +73,7 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 	if f.usage != nil {
 		f.work.Go(func() { f.usage.Run(ctx) })
 	}
+	f.work.Go(func() { f.links.Run(ctx) })
 	f.work.Go(func() { s.keepSigned(ctx, r) })
 	f.work.Go(func() { s.keepAudit(ctx, r) })
 	if err := s.exportAudit(ctx, f); err != nil {
@@ -182,6 +186,7 @@ func (s *server) api(f *generation, pages *web.Pages) http.Handler {
 		Now: s.now, Log: s.log, Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, Rate: s.APIRate, Burst: s.APIBurst, Held: s.held, Turns: s.turns,
 		Patience: s.WriteTimeout, Reading: s.ReadTimeout, Version: r.Version, Await: r.Await, Generations: r.KnownGenerations, Upkeep: s.upkeep(f), Addresses: s.LogAddresses, Search: r.Search,
 		Usage: &usage.Book{Registrar: r.Registrar, Schemes: s.schemes},
+		Links: f.links,
 	})
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/stele-id/stele/auth/issuer"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/internal/limit"
+	"github.com/stele-id/stele/links"
 	"github.com/stele-id/stele/mail"
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registry"
@@ -100,6 +101,8 @@ type server struct {
 	logFile *logFile
 
 	notify, transfer outbound.Rule // where secondaries may be
+	linkRule         outbound.Rule // where targets may be that are checked
+	linkRules        *links.Rules
 
 	http         listener     // for the public
 	https        listener     // for the public, with TLS
@@ -143,6 +146,9 @@ func (s *server) run(ctx, hurry context.Context) (err error) {
 		return err
 	}
 	if err := s.openIssuers(); err != nil {
+		return err
+	}
+	if err := s.openLinks(); err != nil {
 		return err
 	}
 	if err := s.openMail(); err != nil {

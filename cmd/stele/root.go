@@ -155,6 +155,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.nsCommand(),
 			p.purlHostCommand(),
 			p.proposalCommand(),
+			p.linksCommand(),
 			p.userCommand(),
 			p.tokenCommand(),
 			p.auditCommand(),

@@ -23,6 +23,9 @@ import (
 
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/links"
+	"github.com/stele-id/stele/links/check"
+	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/scheme/purl"
@@ -111,7 +114,7 @@ func remotely(params *testscript.Params) {
 }
 
 // remoteVerbs are those that ask the server instead of the folder.
-var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert replace show history ls find mint ns proposal zone key sign user token import export backup verify")
+var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert replace show history ls find mint ns proposal links zone key sign user token import export backup verify")
 
 // scripted is the program as sessions run it. If the test says so, it works on the server
 // that has a folder instead of the folder.
@@ -241,12 +244,24 @@ func startScriptServer(data string) (*scriptServer, error) {
 	if err := r.OpenSearch(context.Background(), "", nil); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
+	rules, err := links.UsualRules()
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	o := server.LinkOptions(rules, outbound.Rule{}, "", "Stele", nil, time.Now)
+	o.Registrar, o.Store = r.Registrar, r.Store
+	checker := check.New(o)
+	running, stop := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() { checker.Run(running) })
 	front := httptest.NewServer(api.New(api.Options{
-		Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: scriptDirectory{r.Directory}, Now: time.Now, Search: r.Search,
+		Links: checker, Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: scriptDirectory{r.Directory}, Now: time.Now, Search: r.Search,
 		Upkeep: api.Upkeep{Keys: server.NewKeys(r, time.Now)},
 	}))
 	return &scriptServer{URL: front.URL, Token: scriptToken, close: func() {
 		front.Close()
+		stop()
+		work.Wait()
 		_ = r.Close() // the folder is removed next
 	}}, nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/links"
 	"github.com/stele-id/stele/links/ask"
 	"github.com/stele-id/stele/registrar"
@@ -65,6 +66,8 @@ const DefaultLease = 20 * time.Second
 type Checker struct {
 	o    Options
 	wake chan struct{}
+
+	askedOnly bool // see RunAsked
 }
 
 // New makes a Checker.
@@ -145,6 +148,9 @@ func (k key) due(at time.Time) string {
 
 func (k key) found() string { return foundCells + string(k) }
 
+// When targets are due that users wait for, and those that were never checked: before all others.
+var askedNow, neverChecked = time.Unix(0, 0), time.Unix(1, 0)
+
 // parseDue returns when a cell says that a target is due, and which.
 func parseDue(name string) (at time.Time, k key, err error) {
 	hex, rest, ok := strings.Cut(strings.TrimPrefix(name, dueCells), " ")
@@ -156,32 +162,7 @@ func parseDue(name string) (at time.Time, k key, err error) {
 }
 
 // Finding is what is told about a target.
-type Finding struct {
-	ID      string    `json:"id"`
-	Scheme  string    `json:"-"`
-	Target  int       `json:"target"`
-	URL     string    `json:"url"`
-	Host    string    `json:"host"`
-	State   string    `json:"state"`
-	Cause   string    `json:"cause,omitempty"`
-	Status  int       `json:"status,omitempty"`
-	Wall    string    `json:"wall,omitempty"`
-	Final   string    `json:"final,omitempty"` // where redirects led
-	Title   string    `json:"title,omitempty"`
-	Since   time.Time `json:"since,omitzero"`
-	First   time.Time `json:"first,omitzero"` // failure in a row
-	Fails   int       `json:"fails,omitempty"`
-	Checked time.Time `json:"checked,omitzero"`
-	Good    time.Time `json:"good,omitzero"` // the last good answer
-	Next    time.Time `json:"next,omitzero"`
-	Drift   string    `json:"drift,omitempty"`
-	Archive string    `json:"archive,omitempty"`
-}
-
-// IsBroken reports whether the target leads nowhere.
-func (f *Finding) IsBroken() bool {
-	return f.State == links.Broken.String() || f.State == links.Gone.String() || f.Drift == links.PromiseBroken.String()
-}
+type Finding = apijson.LinkFinding
 
 // finding makes what is told of a status.
 func finding(k key, url string, s *links.Status, e *links.Evidence) Finding {

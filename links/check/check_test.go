@@ -288,7 +288,7 @@ func TestHost(t *testing.T) {
 		g.work(c)
 		g.pass(time.Hour)
 	}
-	hosts, err := c.Hosts(g.as("ruth"), func(string) bool { return true })
+	hosts, err := c.Hosts(g.as("ruth"), stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"})
 	if err != nil || len(hosts) != 1 || hosts[0].Host != "away.example" || hosts[0].Down.IsZero() || hosts[0].Cause != "refused" {
 		t.Fatalf("%+v, %v", hosts, err)
 	}
@@ -302,7 +302,7 @@ func TestHost(t *testing.T) {
 		g.work(c)
 		g.pass(3 * time.Hour)
 	}
-	if hosts, err := c.Hosts(g.as("ruth"), func(string) bool { return true }); err != nil || len(hosts) > 0 {
+	if hosts, err := c.Hosts(g.as("ruth"), stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}); err != nil || len(hosts) > 0 {
 		t.Errorf("it is back, and %+v, %v", hosts, err)
 	}
 	if got := g.findings(c, "ruth"); len(got) > 0 {

@@ -97,7 +97,7 @@ func (w *worker) enter(ctx context.Context, b *batch, rec *stele.Record) error {
 		}
 	}
 	for k := range wanted {
-		if err := b.set(ctx, k.due(time.Unix(0, 0)), []byte{}); err != nil {
+		if err := b.set(ctx, k.due(neverChecked), []byte{}); err != nil {
 			return err
 		}
 	}

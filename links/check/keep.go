@@ -50,6 +50,11 @@ func (b *batch) setJSON(ctx context.Context, name string, v any) error {
 
 // keep commits what fill collects, and tries again if another commit was faster. The lease, if there is one, must be held.
 func (c *Checker) keep(ctx context.Context, l *lease, fill func(b *batch) error) error {
+	return c.keepBy(l, fill, func(changes []stele.CellChange) error { return c.o.Registrar.KeepChecks(asServer(ctx), changes...) })
+}
+
+// keepBy is keep with another way to commit.
+func (c *Checker) keepBy(l *lease, fill func(b *batch) error, commit func([]stele.CellChange) error) error {
 	for attempt := 1; ; attempt++ {
 		b := c.newBatch()
 		if err := fill(b); err != nil || len(b.list) == 0 {
@@ -62,7 +67,7 @@ func (c *Checker) keep(ctx context.Context, l *lease, fill func(b *batch) error)
 			}
 			b.list = append(b.list, stele.CellChange{Name: leaseCell, Before: held, After: held})
 		}
-		err := c.o.Registrar.KeepChecks(asServer(ctx), b.list...)
+		err := commit(b.list)
 		if err == nil || attempt == keepTries || !errors.Is(err, stele.Conflict) || errors.Is(err, stele.ErrSealed) {
 			return err
 		}
@@ -156,9 +161,12 @@ func (c *Checker) result(ctx context.Context, l *lease, line *links.Line, task *
 	return c.keepHost(ctx, l, task.Host, line.Host(task.Host))
 }
 
-// dropDue removes the cell of a target that no one has asked before.
+// dropDue removes what says that a target was never checked, or that a user waits for it.
 func (b *batch) dropDue(ctx context.Context, k key) error {
-	return b.set(ctx, k.due(time.Unix(0, 0)), nil)
+	if err := b.set(ctx, k.due(askedNow), nil); err != nil {
+		return err
+	}
+	return b.set(ctx, k.due(neverChecked), nil)
 }
 
 // keptHost is what is kept of a host.

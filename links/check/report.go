@@ -8,25 +8,15 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/links"
 )
 
 // urgent is the value of the cell of a target that a user waits for.
 const urgent = "now"
 
-// HostFinding is what is told about a host as a whole.
-type HostFinding struct {
-	Host     string    `json:"host"`
-	Down     time.Time `json:"down,omitzero"`  // since when it is known that it does not answer
-	First    time.Time `json:"first,omitzero"` // failure in a row
-	Answered time.Time `json:"answered,omitzero"`
-	Cause    string    `json:"cause,omitempty"`
-	Names    int       `json:"names,omitempty"` // that lead there, if only a sample is asked
-	Share    int       `json:"share,omitempty"` // of them, in thousandths
-}
-
 // Findings yields what is told about the targets of names that begin with a prefix, in the order of the names, to a caller who may
-// list them. After is the text of an identifier to go on after.
+// list them. After is where to go on: the text of an identifier, a tab, and the number of a target.
 func (c *Checker) Findings(ctx context.Context, prefix stele.NamespaceKey, after string) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		if err := c.mayRead(ctx, prefix); err != nil {
@@ -36,7 +26,7 @@ func (c *Checker) Findings(ctx context.Context, prefix stele.NamespaceKey, after
 		from := foundCells + prefix.Scheme + "\t"
 		start := ""
 		if after != "" {
-			start = from + after + "\t\xff"
+			start = from + after
 		}
 		for cell, err := range c.o.Registrar.CheckList(asServer(ctx), from+prefix.Prefix, start) {
 			var f Finding
@@ -86,9 +76,16 @@ func (c *Checker) may(ctx context.Context, prefix stele.NamespaceKey, least stel
 	return nil
 }
 
-// Hosts returns the hosts that do not answer, and those of which only a sample is asked. A caller who has no role in
-// any namespace learns nothing.
-func (c *Checker) Hosts(ctx context.Context, wanted func(host string) bool) (list []HostFinding, err error) {
+// Hosts returns the hosts that do not answer, and those of which only a sample is asked, as far as findings of names that begin
+// with a prefix, or settings of a namespace, name them.
+func (c *Checker) Hosts(ctx context.Context, prefix stele.NamespaceKey) (list []apijson.LinkHost, err error) {
+	named := make(map[string]bool)
+	for f, err := range c.Findings(ctx, prefix, "") {
+		if err != nil {
+			return nil, err
+		}
+		named[f.Host] = true
+	}
 	for cell, err := range c.o.Registrar.CheckList(asServer(ctx), hostCells, "") {
 		var kept keptHost
 		if err == nil {
@@ -97,10 +94,10 @@ func (c *Checker) Hosts(ctx context.Context, wanted func(host string) bool) (lis
 		if err != nil {
 			return nil, err
 		}
-		if (kept.Known.Down.IsZero() && kept.Names == 0) || !wanted(kept.Host) {
+		if (kept.Known.Down.IsZero() && kept.Names == 0) || !named[kept.Host] {
 			continue
 		}
-		h := HostFinding{Host: kept.Host, Down: kept.Known.Down, First: kept.Known.Row.First, Answered: kept.Known.Answered, Names: kept.Names, Share: kept.Share}
+		h := apijson.LinkHost{Host: kept.Host, Down: kept.Known.Down, First: kept.Known.Row.First, Names: kept.Names, Share: kept.Share}
 		if !h.Down.IsZero() {
 			h.Cause = kept.Known.Cause.String()
 		}
@@ -162,7 +159,7 @@ func (c *Checker) Ask(ctx context.Context, ids ...stele.ID) error {
 		keys = keys[len(some):]
 		err := c.keep(ctx, nil, func(b *batch) error {
 			for _, k := range some {
-				if err := b.set(ctx, k.due(time.Unix(0, 0)), []byte(urgent)); err != nil {
+				if err := b.set(ctx, k.due(askedNow), []byte(urgent)); err != nil {
 					return err
 				}
 			}
@@ -177,6 +174,31 @@ func (c *Checker) Ask(ctx context.Context, ids ...stele.ID) error {
 	default:
 	}
 	return nil
+}
+
+// Check returns what is known of the targets of names, and has those checked that were checked before a time, or never if the
+// time is zero. Waiting is how many these are.
+func (c *Checker) Check(ctx context.Context, ids []stele.ID, since time.Time) (list []Finding, waiting int, err error) {
+	var ask []stele.ID
+	since = since.Truncate(time.Minute) // as times are kept
+	for _, id := range ids {
+		found, err := c.Show(ctx, id)
+		if err != nil {
+			return nil, 0, err
+		}
+		old := 0
+		for _, f := range found {
+			if f.Checked.IsZero() || f.Checked.Before(since) {
+				old++
+			}
+		}
+		if old > 0 {
+			waiting += old
+			ask = append(ask, id)
+		}
+		list = append(list, found...)
+	}
+	return list, waiting, c.Ask(ctx, ask...)
 }
 
 // Look keeps what a person saw who looked at a target: that it works, or that it is gone. An editor may.
@@ -197,7 +219,7 @@ func (c *Checker) Look(ctx context.Context, id stele.ID, number int, works bool)
 	if !ok {
 		return missing
 	}
-	err = c.keep(ctx, nil, func(b *batch) error {
+	err = c.keepBy(nil, func(b *batch) error {
 		s, value, err := c.status(ctx, k)
 		if err != nil {
 			return err
@@ -226,7 +248,7 @@ func (c *Checker) Look(ctx context.Context, id stele.ID, number int, works bool)
 		}
 		s.Next = round(s.Next.Add(time.Minute - 1))
 		return b.setStatus(ctx, &t, &before, &s, nil)
-	})
+	}, func(changes []stele.CellChange) error { return c.o.Registrar.KeepLook(ctx, rec.ID, changes...) })
 	if errors.Is(err, errUnknown) {
 		return missing
 	}

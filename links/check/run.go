@@ -23,6 +23,12 @@ const (
 	day         = 24 * time.Hour
 )
 
+// RunAsked does what Run does, for a process that works for one user: it does nothing but the checks that users ask for.
+func (c *Checker) RunAsked(ctx context.Context) {
+	c.askedOnly = true
+	c.Run(ctx)
+}
+
 // Run checks targets until the context ends, whenever no other server does. It takes no lease as long as no
 // namespace wants its targets to be checked and no user asks for a check.
 func (c *Checker) Run(ctx context.Context) {
@@ -48,15 +54,15 @@ func (c *Checker) Run(ctx context.Context) {
 func (c *Checker) isNeeded(ctx context.Context) (bool, error) {
 	list, err := c.o.Registrar.CheckedSpaces(asServer(ctx))
 	for _, l := range list {
-		if l.On {
+		if l.On && !c.askedOnly {
 			return true, nil
 		}
 	}
 	if err != nil {
 		return false, err
 	}
-	for _, err := range c.o.Registrar.CheckList(asServer(ctx), dueCells, "") {
-		return err == nil, err
+	for cell, err := range c.o.Registrar.CheckList(asServer(ctx), dueCells, "") {
+		return err == nil && string(cell.Value) == urgent, err
 	}
 	return false, nil
 }
@@ -199,7 +205,7 @@ func (w *worker) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.place.Generation != now.Generation || w.place.Change > now.Change || now.Change-w.place.Change > farBehind {
+	if !w.askedOnly && (w.place.Generation != now.Generation || w.place.Change > now.Change || now.Change-w.place.Change > farBehind) {
 		if err := w.restart(ctx, now); err != nil {
 			return err
 		}
@@ -250,7 +256,11 @@ func (w *worker) look(ctx context.Context) error {
 		w.today = today
 		clear(w.used)
 	}
-	for _, step := range []func(context.Context) error{w.follow, w.enrol, w.fillDue, w.fillWheel} {
+	steps := []func(context.Context) error{w.follow, w.enrol, w.fillDue, w.fillWheel}
+	if w.askedOnly {
+		steps = []func(context.Context) error{w.fillDue}
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -273,7 +283,7 @@ func (w *worker) fillDue(ctx context.Context) error {
 		if read++; at.After(now) || len(w.pending) >= maxPending || read > 2*maxPending {
 			return nil
 		}
-		if w.pending[k] {
+		if w.pending[k] || w.askedOnly && string(c.Value) != urgent {
 			continue
 		}
 		if err := w.add(ctx, k, c.Name, string(c.Value) == urgent); err != nil {

@@ -32,6 +32,7 @@ type Backend interface {
 	Replace
 	Proposals
 	Usage
+	Links
 	Users
 	Upkeep
 	Audit

@@ -15,6 +15,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/links/check"
 	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
@@ -25,11 +26,12 @@ import (
 type Local struct {
 	*registrar.Registrar
 	Registry *registry.Registry
+	links    *check.Checker // see WithLinks
 }
 
 // NewLocal returns a registry that this process has open. The place is for messages.
 func NewLocal(r *registry.Registry, now func() time.Time, place string) *Registry {
-	return &Registry{Backend: &Local{r.Registrar, r}, Schemes: r.Schemes, Now: now, Place: place, ChunkRows: bulk.ChunkRows}
+	return &Registry{Backend: &Local{Registrar: r.Registrar, Registry: r}, Schemes: r.Schemes, Now: now, Place: place, ChunkRows: bulk.ChunkRows}
 }
 
 // List yields the records that a listing asks for.

@@ -99,6 +99,9 @@ type Options struct {
 	// Addresses says that clients' addresses are kept in the audit trail.
 	Addresses bool
 
+	// Links checks where names lead. It must be set.
+	Links LinkChecker
+
 	// Search finds records by words; nil if there is no index.
 	Search *search.Finder
 

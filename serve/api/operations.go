@@ -82,6 +82,7 @@ func (h *Handler) operations() []operation {
 		h.exportOperations(),
 		h.mintOperations(),
 		h.proposalOperations(),
+		h.linkOperations(),
 		h.userOperations(),
 		h.tokenOperations(),
 		h.accessOperations(),

@@ -72,6 +72,12 @@ var samples = map[string]sample{
 	"getProposal":      {target: "/proposals/"}, // of an editor; see below
 	"approveProposal":  {target: "/approve/"},
 	"declineProposal":  {target: "/decline/", body: `{"reason":"It is wrong"}`},
+	"getLinkChecks":    {target: "/linkchecks/ark:12345"},
+	"putLinkChecks":    {target: "/linkchecks/ark:12345", body: `{"on":true,"own":[{"host":"data.example.org","gap":500}]}`},
+	"listLinkFindings": {target: "/linkfindings?prefix=ark:12345"},
+	"listLinkHosts":    {target: "/linkhosts?prefix=ark:12345"},
+	"checkLinks":       {target: "/checklinks", body: `{"ids":["ark:12345/x1"]}`},
+	"lookAtLink":       {target: "/looked/ark:12345/x1", body: `{"target":0,"works":true}`},
 	"getMe":            {target: "/me"},
 	"listUsers":        {target: "/users"},
 	"addUser":          {target: "/users", body: `{"name":"zoe"}`},
@@ -106,11 +112,11 @@ var samples = map[string]sample{
 var judgesEach = []string{"putRecords", "importRecords"}
 
 // notThere are operations that answer callers without a role as if the thing did not exist.
-var notThere = []string{"getNamespace", "getNamespaceHistory", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys", "getProposal", "approveProposal", "declineProposal"}
+var notThere = []string{"getNamespace", "getNamespaceHistory", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys", "getLinkChecks", "putLinkChecks", "getProposal", "approveProposal", "declineProposal"}
 
 // unkept are operations that need what only a whole server has: at this site they answer that
 // it is not there.
-var unkept = []string{"backup", "restore", "exportZone", "getZoneKeys", "changeZoneKeys", "listTSIGKeys", "addTSIGKey", "retireTSIGKey", "checkSecondaries", "getSecretKeys", "rotateSecrets"}
+var unkept = []string{"backup", "restore", "exportZone", "getZoneKeys", "changeZoneKeys", "listTSIGKeys", "addTSIGKey", "retireTSIGKey", "checkSecondaries", "getSecretKeys", "rotateSecrets", "lookAtLink"}
 
 // sampleOf returns the request of an operation for a user.
 func sampleOf(t *testing.T, s *site, op *operation, who string) sample {

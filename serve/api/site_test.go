@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -17,6 +18,8 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/links"
+	"github.com/stele-id/stele/links/check"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
@@ -98,6 +101,11 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 		Registrar: s.registry, Store: s.store, Resolver: reads, Schemes: s.schemes, Directory: s.directory, Pages: pages, Now: s.now,
 		Base: "https://id.example.org", Log: newTestLog(&s.log),
 	}
+	rules, err := links.UsualRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Links = check.New(check.Options{Registrar: s.registry, Store: s.store, Rules: rules, Now: s.now, Rand: rand.Reader}) // it does not run
 	for _, c := range change {
 		c(&o)
 	}

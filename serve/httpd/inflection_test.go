@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stele-id/stele"
@@ -32,6 +33,9 @@ func TestInflections(t *testing.T) {
 	known := s.get("/ark:12345/x1?info", "If-None-Match", s.get("/ark:12345/x1?info").get("ETag"))
 	if got := known.get("THUMP-Status"); known.StatusCode != 304 || got != "0.6 304 Not Modified" {
 		t.Errorf("%d, THUMP-Status %q", known.StatusCode, got)
+	}
+	if a := s.get("/.well-known/stele"); a.StatusCode != 200 || !strings.Contains(a.body, "User-agent: Stele") {
+		t.Errorf("what the link checker does: %s\n%s", a.Status, a.body)
 	}
 	if a := s.get("/.well-known/ark"); a.StatusCode != 200 || a.body != "/\n" || a.get("Content-Type") != textType {
 		t.Errorf("the root of ARKs is %d %q %v", a.StatusCode, a.body, a.Header)

@@ -48,12 +48,32 @@ func (h *Handler) signatures(w http.ResponseWriter, r *http.Request, res *resolv
 // jwksPath is where keys are; a namespace or a name in it follows.
 const jwksPath = "/.well-known/stele/jwks/"
 
-// wellKnown answers for the well-known URIs (RFC 8615): the keys of namespaces, and where
-// ARKs are resolved.
+// aboutChecks is for the operators of sites that find this address in their logs, as a part of the link checker's name.
+const aboutChecks = `This server keeps persistent identifiers: names that lead to addresses on the web.
+It checks from time to time whether these addresses still work, so that the owners of
+the names can correct them. It asks under the name Stele, with the address of this page.
+
+It asks one page at a time of a domain, 5 seconds apart or more, obeys robots.txt with its
+Crawl-delay, and Retry-After. It reads at most the first 256 KiB of a page, except where an
+owner has promised that the content does not change. It asks again after 30 days if all is
+well. It runs no scripts and keeps no copies of pages.
+
+To be left alone, write in robots.txt:
+
+  User-agent: Stele
+  Disallow: /
+`
+
+// wellKnown answers for the well-known URIs (RFC 8615): the keys of namespaces, where
+// ARKs are resolved, and what the link checker does.
 func (h *Handler) wellKnown(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, rest := t.segment()
 	if rest == "ark" {
 		h.arkRoot(w, r)
+		return
+	}
+	if rest == "stele" {
+		h.write(w, r, http.StatusOK, textType, []byte(aboutChecks))
 		return
 	}
 	name, ok := strings.CutPrefix("/.well-known/"+rest, jwksPath)

@@ -163,7 +163,7 @@ func TestJWKSOverHTTP(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, ids, want)
 		}
 	}
-	for _, target := range []string{path, path + "ark:99999", path + "hdl:1/2", path + "%", path + "nonsense", "/.well-known/stele/jwks", "/.well-known/stele", "/.well-known/", "/.well-known/other"} {
+	for _, target := range []string{path, path + "ark:99999", path + "hdl:1/2", path + "%", path + "nonsense", "/.well-known/stele/jwks", "/.well-known/", "/.well-known/other"} {
 		if res := s.get(target); res.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: got %d %s", target, res.StatusCode, res.body)
 		}

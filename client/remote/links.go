@@ -1,0 +1,129 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/registrar"
+)
+
+// LinkChecks returns how the targets of a namespace are checked.
+func (r *Registry) LinkChecks(ctx context.Context, key stele.NamespaceKey) (registrar.LinkChecks, error) {
+	return r.linkChecks(ctx, "show link checks", key, &ask{method: http.MethodGet, path: pathOf("linkchecks", key.String()), again: true})
+}
+
+// SetLinkChecks changes how the targets of a namespace are checked. Another change at the same time may be lost.
+func (r *Registry) SetLinkChecks(ctx context.Context, key stele.NamespaceKey, change func(*registrar.LinkChecks)) (registrar.LinkChecks, error) {
+	l, err := r.LinkChecks(ctx, key)
+	if err != nil {
+		return l, err
+	}
+	change(&l)
+	d := apijson.LinkChecks{On: l.On, Quota: l.Quota}
+	for _, o := range l.Own {
+		d.Own = append(d.Own, apijson.OwnHost{Host: o.Host, Gap: o.Gap.Milliseconds()})
+	}
+	for _, p := range l.Pauses {
+		d.Pauses = append(d.Pauses, apijson.HostPause{Host: p.Host, Until: p.Until})
+	}
+	const op = "set link checks"
+	text, err := json.Marshal(&d)
+	if err != nil {
+		return l, tell(op, err)
+	}
+	return r.linkChecks(ctx, op, key, &ask{method: http.MethodPut, path: pathOf("linkchecks", key.String()), media: apijson.JSON, body: text, again: true})
+}
+
+func (r *Registry) linkChecks(ctx context.Context, op string, key stele.NamespaceKey, q *ask) (l registrar.LinkChecks, err error) {
+	a, err := r.call(ctx, q)
+	if err != nil {
+		return l, under(op, stele.ID{}, err)
+	}
+	var d apijson.LinkChecks
+	if err := json.Unmarshal(a.body, &d); err != nil {
+		return l, unread(err)
+	}
+	l = registrar.LinkChecks{Scheme: key.Scheme, Namespace: key.Prefix, On: d.On, Quota: d.Quota, By: d.By, Changed: d.Changed}
+	for _, o := range d.Own {
+		l.Own = append(l.Own, registrar.OwnHost{Host: o.Host, Gap: time.Duration(o.Gap) * time.Millisecond})
+	}
+	for _, p := range d.Pauses {
+		l.Pauses = append(l.Pauses, registrar.HostPause{Host: p.Host, Until: p.Until})
+	}
+	return l, nil
+}
+
+// LinkFindings yields what is told about targets of names that begin with a prefix.
+func (r *Registry) LinkFindings(ctx context.Context, key stele.NamespaceKey) iter.Seq2[apijson.LinkFinding, error] {
+	const op = "list link findings"
+	return func(yield func(apijson.LinkFinding, error) bool) {
+		q := &ask{method: http.MethodGet, path: "linkfindings", again: true, query: url.Values{"prefix": {key.String()}, "limit": {strconv.Itoa(pageSize)}}}
+		for item, err := range r.items(ctx, q) {
+			var f apijson.LinkFinding
+			if err != nil {
+				err = under(op, stele.ID{}, err)
+			} else if bad := json.Unmarshal(item, &f); bad != nil {
+				err = unread(bad)
+			}
+			f.Scheme = key.Scheme
+			if !yield(f, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// LinkHosts returns what is told about whole hosts.
+func (r *Registry) LinkHosts(ctx context.Context, key stele.NamespaceKey) ([]apijson.LinkHost, error) {
+	a, err := r.call(ctx, &ask{method: http.MethodGet, path: "linkhosts", again: true, query: url.Values{"prefix": {key.String()}}})
+	if err != nil {
+		return nil, under("list link hosts", stele.ID{}, err)
+	}
+	var d apijson.LinkHosts
+	if err := json.Unmarshal(a.body, &d); err != nil {
+		return nil, unread(err)
+	}
+	return d.Items, nil
+}
+
+// CheckLinks returns what is known of names, and has those checked that were not since a time.
+func (r *Registry) CheckLinks(ctx context.Context, ids []stele.ID, since time.Time) ([]apijson.LinkFinding, int, error) {
+	const op = "check links"
+	want := apijson.LinkCheck{Since: since}
+	for _, id := range ids {
+		want.IDs = append(want.IDs, id.String())
+	}
+	text, err := json.Marshal(&want)
+	if err != nil {
+		return nil, 0, tell(op, err)
+	}
+	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "checklinks", media: apijson.JSON, body: text, again: true})
+	if err != nil {
+		return nil, 0, under(op, stele.ID{}, err)
+	}
+	var d apijson.LinkChecked
+	if err := json.Unmarshal(a.body, &d); err != nil {
+		return nil, 0, unread(err)
+	}
+	return d.Items, d.Waiting, nil
+}
+
+// LookAtLink says what a person saw at a target.
+func (r *Registry) LookAtLink(ctx context.Context, id stele.ID, target int, works bool) error {
+	const op = "look at link"
+	text, err := json.Marshal(&apijson.LinkLook{Target: target, Works: works})
+	if err != nil {
+		return tell(op, err)
+	}
+	if _, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("looked", id.String()), media: apijson.JSON, body: text, again: true}); err != nil {
+		return under(op, id, err)
+	}
+	return nil
+}

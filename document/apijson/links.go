@@ -1,0 +1,91 @@
+package apijson
+
+import "time"
+
+// LinkChecks are how the targets of a namespace are checked.
+type LinkChecks struct {
+	On      bool        `json:"on" doc:"Targets of the namespace, and of those below without settings of their own, are checked."`
+	Quota   int         `json:"quota,omitempty" minimum:"0" doc:"Checks a day; 0: no limit."`
+	Own     []OwnHost   `json:"own,omitempty" doc:"Hosts of yours that may be asked faster than others."`
+	Pauses  []HostPause `json:"pauses,omitempty" doc:"Hosts that are not asked for a time."`
+	By      string      `json:"by,omitempty" readOnly:"true"`
+	Changed time.Time   `json:"changed,omitzero" readOnly:"true"`
+}
+
+// OwnHost is a host of the owner.
+type OwnHost struct {
+	Host string `json:"host" example:"data.example.org"`
+	Gap  int64  `json:"gap" minimum:"100" doc:"Milliseconds between two requests." example:"500"`
+}
+
+// HostPause says until when a host is not asked.
+type HostPause struct {
+	Host  string    `json:"host,omitempty" doc:"Without it, all hosts." example:"data.example.org"`
+	Until time.Time `json:"until"`
+}
+
+// LinkFinding is what is known of a target.
+type LinkFinding struct {
+	ID      string    `json:"id" example:"ark:12345/x1"`
+	Scheme  string    `json:"-"`
+	Target  int       `json:"target" doc:"The number of the target in the record, from 0."`
+	URL     string    `json:"url"`
+	Host    string    `json:"host"`
+	State   string    `json:"state" enum:"unchecked,ok,moved,blocked,unsure,failing,broken,gone,excluded"`
+	Cause   string    `json:"cause,omitempty" doc:"What was seen, in one word." example:"not-found"`
+	Status  int       `json:"status,omitempty" doc:"Of the last answer over HTTP."`
+	Wall    string    `json:"wall,omitempty" doc:"The wall that keeps programs out."`
+	Final   string    `json:"final,omitempty" doc:"Where redirects led; of a moved target, its new address."`
+	Title   string    `json:"title,omitempty" doc:"Of the page that was seen."`
+	Since   time.Time `json:"since,omitzero" doc:"When the state began."`
+	First   time.Time `json:"first,omitzero" doc:"The first of the last failures in a row."`
+	Fails   int       `json:"fails,omitempty" doc:"Failures in a row."`
+	Checked time.Time `json:"checked,omitzero"`
+	Good    time.Time `json:"good,omitzero" doc:"The last good answer."`
+	Next    time.Time `json:"next,omitzero" doc:"When it is asked again."`
+	Drift   string    `json:"drift,omitempty" doc:"How the content differs from what was there." enum:"text-changed,type-changed,promise-broken"`
+}
+
+// IsBroken reports whether the target leads nowhere, or not to what was promised.
+func (f *LinkFinding) IsBroken() bool {
+	return f.State == "broken" || f.State == "gone" || f.Drift == "promise-broken"
+}
+
+// LinkHost is what is told about a host as a whole.
+type LinkHost struct {
+	Host  string    `json:"host"`
+	Down  time.Time `json:"down,omitzero" doc:"Since when it is known that the host does not answer."`
+	First time.Time `json:"first,omitzero" doc:"The first of the last failures in a row."`
+	Cause string    `json:"cause,omitempty" example:"no-name"`
+	Names int       `json:"names,omitempty" doc:"How many names lead there, if only a sample of them is asked."`
+	Share int       `json:"share,omitempty" doc:"Which part of them is asked, in thousandths."`
+}
+
+// LinkFindingPage is a part of a list of findings.
+type LinkFindingPage struct {
+	Items []LinkFinding `json:"items"`
+	Next  string        `json:"next,omitempty" doc:"The cursor of the next page; without it this is the last."`
+}
+
+// LinkHosts are hosts as a whole.
+type LinkHosts struct {
+	Items []LinkHost `json:"items"`
+}
+
+// LinkCheck asks for checks of names.
+type LinkCheck struct {
+	IDs   []string  `json:"ids" maxItems:"500" doc:"Names." example:"[\"ark:12345/x1\"]"`
+	Since time.Time `json:"since,omitzero" doc:"Targets that were checked before are checked again. Without it, those that never were."`
+}
+
+// LinkChecked is what is known of names, while others are being checked.
+type LinkChecked struct {
+	Items   []LinkFinding `json:"items"`
+	Waiting int           `json:"waiting" doc:"How many targets are not checked yet. Send the same request again to see them."`
+}
+
+// LinkLook is what a person saw who looked at a target.
+type LinkLook struct {
+	Target int  `json:"target" minimum:"0" doc:"The number of the target in the record, from 0."`
+	Works  bool `json:"works" doc:"It works; otherwise it is gone."`
+}

@@ -1,0 +1,61 @@
+package access
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/links/check"
+	"github.com/stele-id/stele/registrar"
+)
+
+// Links checks where names lead.
+type Links interface {
+	LinkChecks(ctx context.Context, key stele.NamespaceKey) (registrar.LinkChecks, error)
+	SetLinkChecks(ctx context.Context, key stele.NamespaceKey, change func(*registrar.LinkChecks)) (registrar.LinkChecks, error)
+
+	// LinkFindings yields what is told about the targets of names that begin with a prefix.
+	LinkFindings(ctx context.Context, key stele.NamespaceKey) iter.Seq2[apijson.LinkFinding, error]
+	LinkHosts(ctx context.Context, key stele.NamespaceKey) ([]apijson.LinkHost, error)
+
+	// CheckLinks returns what is known of at most 500 names, and has those checked that were not since a time; waiting is how
+	// many targets these are.
+	CheckLinks(ctx context.Context, ids []stele.ID, since time.Time) (list []apijson.LinkFinding, waiting int, err error)
+
+	// LookAtLink keeps what a person saw at a target.
+	LookAtLink(ctx context.Context, id stele.ID, target int, works bool) error
+}
+
+// WithLinks gives a registry of this process what checks links. It returns false if the registry is at a server, which has
+// its own.
+func (l *Registry) WithLinks(o check.Options) (*check.Checker, bool) {
+	f, near := l.Backend.(*Local)
+	if !near {
+		return nil, false
+	}
+	o.Registrar, o.Store = f.Registrar, f.Registry.Store
+	f.links = check.New(o)
+	return f.links, true
+}
+
+// LinkFindings yields what is told about the targets of names.
+func (f *Local) LinkFindings(ctx context.Context, key stele.NamespaceKey) iter.Seq2[apijson.LinkFinding, error] {
+	return f.links.Findings(ctx, key, "")
+}
+
+// LinkHosts returns what is told about whole hosts.
+func (f *Local) LinkHosts(ctx context.Context, key stele.NamespaceKey) ([]apijson.LinkHost, error) {
+	return f.links.Hosts(ctx, key)
+}
+
+// CheckLinks returns what is known of names, and has others checked.
+func (f *Local) CheckLinks(ctx context.Context, ids []stele.ID, since time.Time) ([]apijson.LinkFinding, int, error) {
+	return f.links.Check(ctx, ids, since)
+}
+
+// LookAtLink keeps what a person saw.
+func (f *Local) LookAtLink(ctx context.Context, id stele.ID, target int, works bool) error {
+	return f.links.Look(ctx, id, target, works)
+}

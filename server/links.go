@@ -1,0 +1,65 @@
+package server
+
+import (
+	"crypto/rand"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/links"
+	"github.com/stele-id/stele/links/ask"
+	"github.com/stele-id/stele/links/check"
+	"github.com/stele-id/stele/outbound"
+	"github.com/stele-id/stele/registry"
+)
+
+// resolverPatience is how long the second resolver may take.
+const resolverPatience = 5 * time.Second
+
+// openLinks reads the settings of the link checker.
+func (s *server) openLinks() error {
+	var err error
+	if s.linkRules, err = links.UsualRules(); err == nil && s.LinkRules != "" {
+		var text []byte
+		if text, err = os.ReadFile(s.LinkRules); err == nil {
+			s.linkRules, err = links.ParseRules(text)
+		}
+	}
+	if err == nil {
+		s.linkRule, err = outbound.ParseRule(s.LinkAllow)
+	}
+	if err != nil {
+		return refuse("serve", stele.Invalid, "", "{cause}", err)
+	}
+	return nil
+}
+
+// newChecker returns what checks the targets of a registry.
+func (s *server) newChecker(r *registry.Registry) *check.Checker {
+	o := LinkOptions(s.linkRules, s.linkRule, s.LinkResolver, linkAgent(s.o.Version, s.Base), s.isOwnName, s.now)
+	o.Registrar, o.Store, o.Log, o.Lease = r.Registrar, r.Store, s.log, s.JobLease
+	return check.New(o)
+}
+
+// LinkOptions returns how links are asked: by which rules answers are judged, which addresses may be asked, the address of a second resolver
+// if there is one, who asks, and which hosts are not asked.
+func LinkOptions(rules *links.Rules, rule outbound.Rule, resolver, agent string, own func(host string) bool, now func() time.Time) check.Options {
+	o := ask.Options{Rule: rule, Rules: rules, Now: now, Own: own, Agent: agent}
+	if resolver != "" {
+		o.Second = outbound.NewResolver(resolver, resolverPatience)
+	}
+	return check.Options{Rules: rules, Ask: ask.New(o).Check, Now: now, Rand: rand.Reader}
+}
+
+// linkAgent returns the name under which links are checked: who asks, and where that is explained.
+func linkAgent(version, base string) string {
+	agent := "Stele"
+	if v, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), "-"); v != "" && v[0] >= '0' && v[0] <= '9' {
+		agent += "/" + v
+	}
+	if base != "" {
+		agent += " (+" + base + "/.well-known/stele)"
+	}
+	return agent
+}
