@@ -15,6 +15,17 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
+// newKey returns a credential. The library leaves out zeros at the beginning of a coordinate, which browsers
+// write (RFC 8152, section 13.1.1), and so makes a key in 128 that is not valid: those are not used.
+func newKey() virtualwebauthn.Credential {
+	const whole = 77 // bytes of a COSE key of P-256
+	for {
+		if c := virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2); len(c.Key.AttestationData()) == whole {
+			return c
+		}
+	}
+}
+
 // device is an authenticator of a user, without a browser.
 type device struct {
 	*browser
@@ -51,7 +62,7 @@ func (insecure) RoundTrip(r *http.Request) (*http.Response, error) {
 // device gives a user a passkey.
 func (s *site) device(user string) *device {
 	s.t.Helper()
-	d := &device{browser: s.browser().secure(), rp: virtualwebauthn.RelyingParty{ID: "id.example.org", Name: "Stele", Origin: public}, key: virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2)}
+	d := &device{browser: s.browser().secure(), rp: virtualwebauthn.RelyingParty{ID: "id.example.org", Name: "Stele", Origin: public}, key: newKey()}
 	d.auth = virtualwebauthn.NewAuthenticatorWithOptions(virtualwebauthn.AuthenticatorOptions{UserHandle: auth.PasskeyUser(user)})
 	d.link(user).leads("/.desk/account/passkeys/new?first=yes")
 	d.get("/.desk/account/passkeys/new?first=yes").has(200, `data-passkey="create"`, "Not now")
@@ -135,11 +146,11 @@ func TestPasskey(t *testing.T) {
 	other.enter("{}").has(401)
 	other.enter(strings.Repeat("x", maxCredential+1)).has(401)
 	forged := *d
-	forged.key = virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2)
+	forged.key = newKey()
 	forged.key.ID = d.key.ID
 	other.enter(forged.assertion()).has(401)
 	unknown := *d
-	unknown.key = virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2)
+	unknown.key = newKey()
 	other.enter(unknown.assertion()).has(401)
 	// A user handle of another user with olga's key.
 	foreign := *d
@@ -157,7 +168,7 @@ func TestPasskey(t *testing.T) {
 func TestPasskeyFixed(t *testing.T) {
 	s := passkeySite(t)
 	olga := s.device("olga")
-	ed := &device{browser: s.browser().secure(), rp: olga.rp, auth: olga.auth, key: virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2)}
+	ed := &device{browser: s.browser().secure(), rp: olga.rp, auth: olga.auth, key: newKey()}
 	ed.link("ed")
 	sent := ed.creation()
 	olga.add(sent).has(422, "is not known here")
