@@ -64,7 +64,7 @@ func write(t *testing.T, folder string, things ...interface{ Cell() (stele.Cell,
 	for _, thing := range things {
 		cell, err := thing.Cell()
 		if err == nil {
-			err = r.Store.(stele.Store).Apply(t.Context(), &stele.Commit{Cells: []stele.CellChange{{Name: cell.Name, After: cell.Value}}})
+			err = r.Store.Apply(t.Context(), &stele.Commit{Cells: []stele.CellChange{{Name: cell.Name, After: cell.Value}}})
 		}
 		if err != nil {
 			t.Fatal(err)
