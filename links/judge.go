@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/stele-id/stele"
 )
 
 // usualWait is how long to wait for a server that says that it is asked too often, and not for how long.
@@ -14,6 +16,9 @@ const usualWait = time.Hour
 // Judge says what an answer is evidence of.
 func (r *Rules) Judge(a *Answer) Evidence {
 	e := Evidence{Status: a.Status, Final: a.Final}
+	if len(e.Final) > stele.MaxURL { // it can't be a target, and is not kept
+		e.Final = a.URL
+	}
 	if a.Failure != NoFailure {
 		r.judgeFailure(a, &e)
 		return e

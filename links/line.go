@@ -189,16 +189,9 @@ func (l *Line) Next(now time.Time) (t Task, again time.Time, ok bool) {
 
 // Done says that a task that Next returned was asked.
 func (l *Line) Done(t *Task, r Report, e *Evidence, now time.Time) {
-	q := l.lanes[Domain(t.Host)]
-	if q == nil || !q.busy {
+	q := l.release(t)
+	if q == nil {
 		return
-	}
-	q.busy = false
-	l.busy--
-	if q.address != "" {
-		if l.using[q.address]--; l.using[q.address] <= 0 {
-			delete(l.using, q.address)
-		}
 	}
 	if r.CrawlDelay > 0 {
 		q.crawl = min(r.CrawlDelay, MaxCrawlDelay)
@@ -218,6 +211,25 @@ func (l *Line) Done(t *Task, r Report, e *Evidence, now time.Time) {
 		}
 	}
 	l.Host(t.Host).Add(e, now)
+}
+
+// Cancel says that a task that Next returned was not asked.
+func (l *Line) Cancel(t *Task) { l.release(t) }
+
+// release ends a task under way, and returns its lane; nil if there is none.
+func (l *Line) release(t *Task) *lane {
+	q := l.lanes[Domain(t.Host)]
+	if q == nil || !q.busy {
+		return nil
+	}
+	q.busy = false
+	l.busy--
+	if q.address != "" {
+		if l.using[q.address]--; l.using[q.address] <= 0 {
+			delete(l.using, q.address)
+		}
+	}
+	return q
 }
 
 // forget drops addresses that may be asked again.

@@ -158,6 +158,9 @@ func parseDue(name string) (at time.Time, k key, err error) {
 	if !ok || err != nil {
 		return at, "", damaged(name)
 	}
+	if _, _, err := key(rest).parse(); err != nil {
+		return at, "", err
+	}
 	return time.Unix(n, 0).UTC(), key(rest), nil
 }
 
@@ -234,21 +237,36 @@ func (c *Checker) target(ctx context.Context, k key) (target, bool, error) {
 	return target{}, false, nil
 }
 
-// status reads what is known of a target, and its cell.
+// status reads what is known of a target, and its cell. What is damaged is as what is not there: the target is checked anew.
 func (c *Checker) status(ctx context.Context, k key) (s links.Status, value []byte, err error) {
 	value, err = c.o.Registrar.CheckCell(asServer(ctx), k.state())
 	if err != nil || value == nil {
 		return s, nil, err
 	}
-	s, err = links.ReadStatus(value)
-	return s, value, err
+	if s, err = links.ReadStatus(value); err != nil {
+		c.logDamaged(k.state())
+		return links.Status{}, nil, nil
+	}
+	return s, value, nil
 }
 
-func decode(name string, value []byte, v any) error {
-	if err := json.Unmarshal(value, v); err != nil {
-		return damaged(name)
+func (c *Checker) logDamaged(name string) {
+	c.o.Log.Error("a cell of the link checks is damaged, and treated as if it were not there", "cell", name)
+}
+
+// decode reads the value of a cell into v. It reports false, and leaves v as it is, if there is none or if it is damaged:
+// one such cell must not keep others from being checked.
+func decode[T any](c *Checker, name string, value []byte, v *T) bool {
+	if value == nil {
+		return false
 	}
-	return nil
+	var read T
+	if err := json.Unmarshal(value, &read); err != nil {
+		c.logDamaged(name)
+		return false
+	}
+	*v = read
+	return true
 }
 
 // spaces are the namespaces whose targets are checked.

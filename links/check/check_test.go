@@ -31,11 +31,12 @@ type registry struct {
 	now    time.Time
 	status map[string]int // by URL; 0: refused
 	asked  map[string]int
+	moved  map[string]string // by URL: where it redirects to
 }
 
 func newRegistry(t *testing.T) *registry {
 	t.Helper()
-	g := &registry{t: t, now: time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC), admin: auth.With(t.Context(), auth.Local()), status: make(map[string]int), asked: make(map[string]int)}
+	g := &registry{t: t, now: time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC), admin: auth.With(t.Context(), auth.Local()), status: make(map[string]int), asked: make(map[string]int), moved: make(map[string]string)}
 	schemes, err := all.New(all.Config{Now: g.clock})
 	if err != nil {
 		t.Fatal(err)
@@ -100,6 +101,9 @@ func (g *registry) ask(_ context.Context, url string, _ ask.Known) (*links.Answe
 		status = 200
 	}
 	a := &links.Answer{URL: url, Final: url, Status: status, Header: links.Header{"content-type": {"text/html"}}, Body: []byte("<title>" + url + "</title>" + strings.Repeat("about "+url+" ", 20)), Length: 9}
+	if to := g.moved[url]; to != "" {
+		a.Final, a.Hops = to, []links.Hop{{URL: url, Status: 301}}
+	}
 	if status == 0 {
 		a.Failure = links.FailRefused
 	}
@@ -123,8 +127,7 @@ func (g *registry) work(c *Checker) {
 		g.t.Fatalf("no lease: %v", err)
 	}
 	defer l.leave(ctx)
-	w := &worker{Checker: c, lease: l, line: links.NewLine(), pending: make(map[key]bool), wheel: make(map[key]bool), used: make(map[stele.NamespaceKey]int), names: make(map[string]counted), answers: make(chan answered)}
-	w.line.Pace = w.pace
+	w := newWorker(c, l)
 	if err := w.begin(ctx); err != nil {
 		g.t.Fatal(err)
 	}
@@ -149,7 +152,7 @@ func (g *registry) work(c *Checker) {
 			}
 			idle = 0
 			answer, report := g.ask(ctx, task.URL, ask.Known{})
-			if err := w.take(ctx, answered{task, answer, report}); err != nil {
+			if err := w.setAside(ctx, &task, w.take(ctx, answered{task, answer, report})); err != nil {
 				g.t.Fatal(err)
 			}
 		}

@@ -117,11 +117,7 @@ func (w *worker) enrol(ctx context.Context) error {
 			return err
 		}
 		var at enrolled
-		if value != nil {
-			if err := decode(name, value, &at); err != nil {
-				return err
-			}
-		}
+		decode(w.Checker, name, value, &at)
 		if !at.Since.Equal(l.Changed) { // it may have been off
 			at = enrolled{Since: l.Changed}
 		}

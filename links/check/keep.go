@@ -76,12 +76,15 @@ func (c *Checker) keepBy(l *lease, fill func(b *batch) error, commit func([]stel
 
 // forget removes all that is known of a target.
 func (b *batch) forget(ctx context.Context, k key, s *links.Status) error {
-	for _, name := range []string{k.state(), k.found(), k.due(s.Next)} {
+	for _, name := range []string{k.state(), k.found()} {
 		if err := b.set(ctx, name, nil); err != nil {
 			return err
 		}
 	}
-	return nil
+	if s.Next.IsZero() {
+		return nil
+	}
+	return b.set(ctx, k.due(s.Next), nil)
 }
 
 // setStatus keeps what is known of a target: its state, when it is due if that is not its turn, and what is told.
@@ -127,6 +130,7 @@ func (c *Checker) result(ctx context.Context, l *lease, line *links.Line, task *
 	now := c.now()
 	e := c.o.Rules.Judge(answer)
 	host := *line.Host(task.Host)
+	line.Done(task, report, &e, now)
 	for _, name := range task.Keys {
 		k := key(name)
 		t, ok, err := c.target(ctx, k)
@@ -157,7 +161,6 @@ func (c *Checker) result(ctx context.Context, l *lease, line *links.Line, task *
 			return err
 		}
 	}
-	line.Done(task, report, &e, now)
 	return c.keepHost(ctx, l, task.Host, line.Host(task.Host))
 }
 
@@ -182,12 +185,10 @@ func (c *Checker) keepHost(ctx context.Context, l *lease, name string, h *links.
 	return c.keep(ctx, l, func(b *batch) error {
 		var kept keptHost
 		value, err := c.o.Registrar.CheckCell(asServer(ctx), hostCells+name)
-		if err == nil && value != nil {
-			err = decode(hostCells+name, value, &kept)
-		}
 		if err != nil {
 			return err
 		}
+		decode(c, hostCells+name, value, &kept)
 		kept.Host, kept.Known = name, *h
 		if h.Streak == 0 && h.Down.IsZero() {
 			if kept.Names == 0 {

@@ -31,9 +31,9 @@ func (c *Checker) Findings(ctx context.Context, prefix stele.NamespaceKey, after
 		for cell, err := range c.o.Registrar.CheckList(asServer(ctx), from+prefix.Prefix, start) {
 			var f Finding
 			if err == nil {
-				err = decode(cell.Name, cell.Value, &f)
-			}
-			if err == nil {
+				if !decode(c, cell.Name, cell.Value, &f) {
+					continue
+				}
 				f.Scheme = prefix.Scheme
 				if !c.isSeen(ctx, f.Scheme, f.ID) {
 					continue
@@ -87,12 +87,12 @@ func (c *Checker) Hosts(ctx context.Context, prefix stele.NamespaceKey) (list []
 		named[f.Host] = true
 	}
 	for cell, err := range c.o.Registrar.CheckList(asServer(ctx), hostCells, "") {
-		var kept keptHost
-		if err == nil {
-			err = decode(cell.Name, cell.Value, &kept)
-		}
 		if err != nil {
 			return nil, err
+		}
+		var kept keptHost
+		if !decode(c, cell.Name, cell.Value, &kept) {
+			continue
 		}
 		if (kept.Known.Down.IsZero() && kept.Names == 0) || !named[kept.Host] {
 			continue
@@ -128,10 +128,7 @@ func (c *Checker) Show(ctx context.Context, id stele.ID) (list []Finding, err er
 		if err != nil {
 			return nil, err
 		}
-		if value != nil && isTold(&s) {
-			if err := decode(t.key.found(), value, &f); err != nil {
-				return nil, err
-			}
+		if isTold(&s) && decode(c, t.key.found(), value, &f) {
 			f.Scheme, f.Next = rec.ID.Scheme(), s.Next
 		}
 		list = append(list, f)
@@ -229,13 +226,11 @@ func (c *Checker) Look(ctx context.Context, id stele.ID, number int, works bool)
 		}
 		before := s
 		var f Finding
-		if told, err := c.o.Registrar.CheckCell(asServer(ctx), k.found()); err != nil {
+		told, err := c.o.Registrar.CheckCell(asServer(ctx), k.found())
+		if err != nil {
 			return err
-		} else if told != nil {
-			if err := decode(k.found(), told, &f); err != nil {
-				return err
-			}
 		}
+		decode(c, k.found(), told, &f)
 		final := f.Final
 		if final == "" {
 			final = t.url

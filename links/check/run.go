@@ -72,8 +72,7 @@ func (c *Checker) work(ctx context.Context, l *lease) {
 	inner, lose := context.WithCancelCause(ctx)
 	var others sync.WaitGroup
 	others.Go(func() { l.keepRenewed(inner, lose) })
-	w := &worker{Checker: c, lease: l, line: links.NewLine(), pending: make(map[key]bool), wheel: make(map[key]bool), used: make(map[stele.NamespaceKey]int), names: make(map[string]counted), answers: make(chan answered)}
-	w.line.Pace = w.pace
+	w := newWorker(c, l)
 	err := w.run(inner, &others)
 	lose(err)
 	others.Wait()
@@ -98,6 +97,14 @@ type worker struct {
 	today   int64
 	names   map[string]counted
 	answers chan answered
+	resting map[key]time.Time // targets that can't be checked, and until when they are left alone
+}
+
+func newWorker(c *Checker, l *lease) *worker {
+	w := &worker{Checker: c, lease: l, line: links.NewLine(), pending: make(map[key]bool), wheel: make(map[key]bool), resting: make(map[key]time.Time),
+		used: make(map[stele.NamespaceKey]int), names: make(map[string]counted), answers: make(chan answered)}
+	w.line.Pace = w.pace
+	return w
 }
 
 // place is how far this work is.
@@ -134,14 +141,17 @@ func (w *worker) run(ctx context.Context, asking *sync.WaitGroup) error {
 				break
 			}
 			if err := w.start(ctx, asking, task); err != nil {
-				return err
+				w.line.Cancel(&task)
+				if err := w.setAside(ctx, &task, err); err != nil {
+					return err
+				}
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case a := <-w.answers:
-			if err := w.take(ctx, a); err != nil {
+			if err := w.setAside(ctx, &a.task, w.take(ctx, a)); err != nil {
 				return err
 			}
 		case <-tick.C:
@@ -192,6 +202,55 @@ func (w *worker) take(ctx context.Context, a answered) error {
 	return nil
 }
 
+// restFor is how long a target is left alone that can't be checked.
+const restFor = time.Hour
+
+// endsWork reports whether an error is not one of a single target: the lease is lost, or the store takes nothing at the moment.
+func endsWork(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, errLost) || errors.Is(err, stele.Unavailable) || errors.Is(err, stele.ErrSealed)
+}
+
+// setAside postpones a task that can't be checked because of an error of its own, so that the others go on. It returns the error if
+// it is that of all.
+func (w *worker) setAside(ctx context.Context, task *links.Task, err error) error {
+	if err == nil || endsWork(ctx, err) {
+		return err
+	}
+	for _, name := range task.Keys {
+		if err := w.rest(ctx, key(name), err); err != nil {
+			return err
+		}
+		delete(w.pending, key(name))
+		delete(w.wheel, key(name))
+	}
+	return nil
+}
+
+// rest leaves a target alone for a while after an error of its own.
+func (w *worker) rest(ctx context.Context, k key, err error) error {
+	if endsWork(ctx, err) {
+		return err
+	}
+	w.o.Log.Error("a target can't be checked at the moment; it is tried again later", "target", string(k), "error", err.Error())
+	until := w.now().Add(restFor)
+	w.resting[k] = until // it stays where it is if the store does not take the cell
+	err = w.keep(ctx, w.lease, func(b *batch) error { return b.set(ctx, k.due(round(until)), []byte{}) })
+	if err != nil && endsWork(ctx, err) {
+		return err
+	}
+	return nil
+}
+
+// isResting reports whether a target is left alone after an error.
+func (w *worker) isResting(k key, now time.Time) bool {
+	until, ok := w.resting[k]
+	if ok && !now.Before(until.Add(-time.Minute)) { // the cell that says so is kept to the minute
+		delete(w.resting, k)
+		return false
+	}
+	return ok
+}
+
 // begin reads how far the work is.
 func (w *worker) begin(ctx context.Context) error {
 	now, err := w.o.Store.Position(ctx)
@@ -199,12 +258,10 @@ func (w *worker) begin(ctx context.Context) error {
 		return err
 	}
 	value, err := w.o.Registrar.CheckCell(asServer(ctx), placeCell)
-	if err == nil && value != nil {
-		err = decode(placeCell, value, &w.place)
-	}
 	if err != nil {
 		return err
 	}
+	decode(w.Checker, placeCell, value, &w.place)
 	if !w.askedOnly && (w.place.Generation != now.Generation || w.place.Change > now.Change || now.Change-w.place.Change > farBehind) {
 		if err := w.restart(ctx, now); err != nil {
 			return err
@@ -214,12 +271,12 @@ func (w *worker) begin(ctx context.Context) error {
 		w.place.Wheel = w.now().Add(-min(links.Turn, w.now().Sub(w.place.Wheel)))
 	}
 	for c, err := range w.o.Registrar.CheckList(asServer(ctx), hostCells, "") {
-		var kept keptHost
-		if err == nil {
-			err = decode(c.Name, c.Value, &kept)
-		}
 		if err != nil {
 			return err
+		}
+		var kept keptHost
+		if !decode(w.Checker, c.Name, c.Value, &kept) {
+			continue
 		}
 		*w.line.Host(kept.Host) = kept.Known
 	}
@@ -278,16 +335,21 @@ func (w *worker) fillDue(ctx context.Context) error {
 		}
 		at, k, err := parseDue(c.Name)
 		if err != nil {
-			return err
+			if err := w.remove(ctx, c.Name); err != nil {
+				return err
+			}
+			continue
 		}
 		if read++; at.After(now) || len(w.pending) >= maxPending || read > 2*maxPending {
 			return nil
 		}
-		if w.pending[k] || w.askedOnly && string(c.Value) != urgent {
+		if w.pending[k] || w.isResting(k, now) || w.askedOnly && string(c.Value) != urgent {
 			continue
 		}
 		if err := w.add(ctx, k, c.Name, string(c.Value) == urgent); err != nil {
-			return err
+			if err := w.rest(ctx, k, err); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -337,22 +399,36 @@ func (w *worker) readSlots(ctx context.Context, from, last int) error {
 			return nil
 		}
 		k := parseState(c.Name)
+		if _, _, err := k.parse(); err != nil {
+			if err := w.remove(ctx, c.Name); err != nil {
+				return err
+			}
+			continue
+		}
 		s, err := links.ReadStatus(c.Value)
 		if err != nil {
-			w.o.Log.Error("what is known of a target can't be read; it is checked anew", "cell", c.Name)
+			w.logDamaged(c.Name)
 			s = links.Status{}
 		}
-		if w.pending[k] || s.Next.After(w.now()) {
+		if w.pending[k] || w.isResting(k, w.now()) || s.Next.After(w.now()) {
 			continue
 		}
 		if err := w.add(ctx, k, "", false); err != nil {
-			return err
+			if err := w.rest(ctx, k, err); err != nil {
+				return err
+			}
 		}
 		if w.pending[k] {
 			w.wheel[k] = true
 		}
 	}
 	return nil
+}
+
+// remove removes a cell whose name is damaged.
+func (w *worker) remove(ctx context.Context, name string) error {
+	w.logDamaged(name)
+	return w.keep(ctx, w.lease, func(b *batch) error { return b.set(ctx, name, nil) })
 }
 
 // add puts a target into the line, or says when it is due instead. Due is the name of the cell that says that it is due now.
@@ -368,7 +444,7 @@ func (w *worker) add(ctx context.Context, k key, due string, wanted bool) error 
 	}
 	s, _, err := w.status(ctx, k)
 	if err != nil {
-		s = links.Status{} // it is damaged, and checked anew
+		return err
 	}
 	space := w.spaces.of(id)
 	switch {
@@ -382,6 +458,9 @@ func (w *worker) add(ctx context.Context, k key, due string, wanted bool) error 
 			return b.forget(ctx, k, &s)
 		})
 	case !wanted && s.URL == links.Hash(t.url) && s.Next.After(now):
+		if due == "" {
+			return nil
+		}
 		return w.keep(ctx, w.lease, func(b *batch) error { return b.set(ctx, due, nil) }) // it was checked since
 	}
 	task := links.Task{URL: t.url, Host: stele.Target{URL: t.url}.Host(), Keys: []string{string(k)}, Rank: links.Routine}
