@@ -32,6 +32,7 @@ type registry struct {
 	status map[string]int // by URL; 0: refused
 	asked  map[string]int
 	moved  map[string]string // by URL: where it redirects to
+	during func(url string)  // is called while a target is asked; may be nil
 }
 
 func newRegistry(t *testing.T) *registry {
@@ -93,6 +94,9 @@ func (g *registry) register(text string, urls ...string) stele.ID {
 
 // ask answers as the test says.
 func (g *registry) ask(_ context.Context, url string, _ ask.Known) (*links.Answer, links.Report) {
+	if g.during != nil {
+		g.during(url)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked[url]++
@@ -151,6 +155,17 @@ func (g *registry) work(c *Checker) {
 				continue
 			}
 			idle = 0
+			if _, err := w.prepare(ctx, &task); err != nil {
+				w.line.Cancel(&task)
+				if err := w.setAside(ctx, &task, err); err != nil {
+					g.t.Fatal(err)
+				}
+				continue
+			}
+			if len(task.Keys) == 0 {
+				w.line.Cancel(&task)
+				continue
+			}
 			answer, report := g.ask(ctx, task.URL, ask.Known{})
 			if err := w.setAside(ctx, &task, w.take(ctx, answered{task, answer, report})); err != nil {
 				g.t.Fatal(err)

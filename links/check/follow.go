@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -102,6 +103,45 @@ func (w *worker) enter(ctx context.Context, b *batch, rec *stele.Record) error {
 		}
 	}
 	return nil
+}
+
+// sweep looks at some findings, all of them in about a day, and removes those about targets that are not there any more: a restored
+// registry may have other records than its findings are about.
+func (w *worker) sweep(ctx context.Context) error {
+	if w.now().Before(w.sweepAt) {
+		return nil
+	}
+	var old []string
+	read := 0
+	for cell, err := range w.o.Registrar.CheckList(asServer(ctx), foundCells, w.swept) {
+		if err != nil {
+			return err
+		}
+		if read++; read > sweepAtOnce {
+			break
+		}
+		w.swept = cell.Name
+		k := key(strings.TrimPrefix(cell.Name, foundCells))
+		var f Finding
+		if decode(w.Checker, cell.Name, cell.Value, &f) {
+			t, ok, err := w.target(ctx, k)
+			if ok && t.url == f.URL || err != nil && stele.KindOf(err) == stele.Unavailable {
+				continue
+			}
+		}
+		old = append(old, cell.Name)
+	}
+	if read <= sweepAtOnce {
+		w.swept, w.sweepAt = "", w.now().Add(day)
+	}
+	return w.keep(ctx, w.lease, func(b *batch) error {
+		for _, name := range old {
+			if err := b.set(ctx, name, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // enrol reads on in the records of a namespace whose targets are to be checked.

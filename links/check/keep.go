@@ -138,14 +138,20 @@ func (c *Checker) result(ctx context.Context, l *lease, line *links.Line, task *
 			return err
 		}
 		err = c.keep(ctx, l, func(b *batch) error {
-			if err := b.dropDue(ctx, k); err != nil {
-				return err
-			}
 			s, _, err := c.status(ctx, k)
 			if err != nil {
 				return err
 			}
-			if !ok || t.url != task.URL { // it changed meanwhile, and is asked anew
+			if ok && t.url != task.URL { // it changed meanwhile; a user who waits for it waits for the new one
+				if err := b.forget(ctx, k, &s); err != nil {
+					return err
+				}
+				return b.set(ctx, k.due(neverChecked), []byte{})
+			}
+			if err := b.dropDue(ctx, k); err != nil {
+				return err
+			}
+			if !ok {
 				return b.forget(ctx, k, &s)
 			}
 			before := s

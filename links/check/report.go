@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -35,7 +36,7 @@ func (c *Checker) Findings(ctx context.Context, prefix stele.NamespaceKey, after
 					continue
 				}
 				f.Scheme = prefix.Scheme
-				if !c.isSeen(ctx, f.Scheme, f.ID) {
+				if !c.isSeen(ctx, &f) {
 					continue
 				}
 			}
@@ -46,14 +47,19 @@ func (c *Checker) Findings(ctx context.Context, prefix stele.NamespaceKey, after
 	}
 }
 
-// isSeen reports whether the caller may see a name.
-func (c *Checker) isSeen(ctx context.Context, scheme, text string) bool {
-	id, err := stele.NewID(scheme, text)
+// isSeen reports whether the caller may see the name of a finding, and its record still has the target.
+func (c *Checker) isSeen(ctx context.Context, f *Finding) bool {
+	id, err := stele.NewID(f.Scheme, f.ID)
 	if err != nil {
 		return false
 	}
-	_, err = c.o.Registrar.Get(ctx, id)
-	return err == nil
+	rec, err := c.o.Registrar.Get(ctx, id)
+	return err == nil && rec.ID == id && isOf(rec, f)
+}
+
+// isOf reports whether a finding is about a target that a record has now.
+func isOf(rec *stele.Record, f *Finding) bool {
+	return slices.ContainsFunc(targets(rec), func(t target) bool { return t.key == keyOf(rec.ID, f.Target) && t.url == f.URL })
 }
 
 // mayRead makes sure that the caller has a role where the names are.

@@ -18,6 +18,7 @@ const (
 	spacesEvery = 10 * time.Second
 	maxPending  = 2000 // tasks in memory
 	atOnce      = 500  // changes, records or cells that are read before the next answer is taken
+	sweepAtOnce = 100  // findings that are compared with their records at once
 	wheelStep   = 10 * time.Minute
 	farBehind   = 100_000 // changes of the feed after which namespaces are read anew
 	day         = 24 * time.Hour
@@ -98,6 +99,8 @@ type worker struct {
 	names   map[string]counted
 	answers chan answered
 	resting map[key]time.Time // targets that can't be checked, and until when they are left alone
+	swept   string            // the last cell of findings that was looked at
+	sweepAt time.Time         // when to begin with the first one again
 }
 
 func newWorker(c *Checker, l *lease) *worker {
@@ -162,20 +165,13 @@ func (w *worker) run(ctx context.Context, asking *sync.WaitGroup) error {
 
 // start asks a task in the background.
 func (w *worker) start(ctx context.Context, asking *sync.WaitGroup, task links.Task) error {
-	var known ask.Known
-	for _, name := range task.Keys {
-		t, ok, err := w.target(ctx, key(name))
-		if err != nil {
-			return err
-		}
-		s, _, err := w.status(ctx, key(name))
-		if err != nil {
-			return err
-		}
-		known.Whole = known.Whole || ok && t.unchanging
-		if s.URL == links.Hash(task.URL) && s.State == links.OK && len(task.Keys) == 1 && !known.Whole {
-			known.Print, known.Large = s.Print, s.Large
-		}
+	known, err := w.prepare(ctx, &task)
+	if err != nil {
+		return err
+	}
+	if len(task.Keys) == 0 {
+		w.line.Cancel(&task)
+		return nil
 	}
 	asking.Go(func() {
 		answer, report := w.o.Ask(ctx, task.URL, known)
@@ -185,6 +181,38 @@ func (w *worker) start(ctx context.Context, asking *sync.WaitGroup, task links.T
 		}
 	})
 	return nil
+}
+
+// prepare returns what is known of the targets of a task. It drops those from the task that changed while it waited, and those
+// that are not to be checked any more: their cells say what happens with them.
+func (w *worker) prepare(ctx context.Context, task *links.Task) (known ask.Known, err error) {
+	var keys []string
+	for _, name := range task.Keys {
+		t, ok, err := w.target(ctx, key(name))
+		if err != nil {
+			return known, err
+		}
+		id, _, err := key(name).parse()
+		if err != nil {
+			return known, err
+		}
+		if !ok || t.url != task.URL || task.Rank != links.Urgent && w.spaces.of(id) == nil {
+			delete(w.pending, key(name))
+			delete(w.wheel, key(name))
+			continue
+		}
+		keys = append(keys, name)
+		s, _, err := w.status(ctx, key(name))
+		if err != nil {
+			return known, err
+		}
+		known.Whole = known.Whole || t.unchanging
+		if s.URL == links.Hash(task.URL) && s.State == links.OK && len(task.Keys) == 1 && !known.Whole {
+			known.Print, known.Large = s.Print, s.Large
+		}
+	}
+	task.Keys = keys
+	return known, nil
 }
 
 // take takes over an answer.
@@ -313,7 +341,7 @@ func (w *worker) look(ctx context.Context) error {
 		w.today = today
 		clear(w.used)
 	}
-	steps := []func(context.Context) error{w.follow, w.enrol, w.fillDue, w.fillWheel}
+	steps := []func(context.Context) error{w.follow, w.enrol, w.sweep, w.fillDue, w.fillWheel}
 	if w.askedOnly {
 		steps = []func(context.Context) error{w.fillDue}
 	}
