@@ -171,6 +171,23 @@ func (r *Registrar) CheckedSpaces(ctx context.Context) (list []LinkChecks, err e
 	return list, nil
 }
 
+// CheckedAbove returns the namespaces of a name, the nearest first and the root of its scheme last. The caller is a server.
+func (r *Registrar) CheckedAbove(ctx context.Context, id stele.ID) ([]stele.NamespaceKey, error) {
+	if err := mayKeepChecks(ctx, CheckCells); err != nil {
+		return nil, err
+	}
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	above := s.ancestorsOf(id)
+	keys := make([]stele.NamespaceKey, len(above))
+	for i, ns := range above {
+		keys[i] = ns.Key()
+	}
+	return keys, nil
+}
+
 const opChecks = "keep link checks"
 
 // mayKeepChecks makes sure that the caller is a server, which decides who sees what.

@@ -269,20 +269,25 @@ func decode[T any](c *Checker, name string, value []byte, v *T) bool {
 	return true
 }
 
-// spaces are the namespaces whose targets are checked.
+// spaces are the namespaces that have settings of checks.
 type spaces []registrar.LinkChecks
 
-// of returns the settings for a name; nil if its targets are not checked.
-func (s spaces) of(id stele.ID) *registrar.LinkChecks {
-	var best *registrar.LinkChecks
-	for i := range s {
-		l := &s[i]
-		if l.Scheme == id.Scheme() && strings.HasPrefix(id.String(), l.Namespace) && (best == nil || len(l.Namespace) > len(best.Namespace)) {
-			best = l
+// space returns the settings for a name: those of the nearest of its namespaces that has some. It returns nil if the targets of the
+// name are not checked.
+func (w *worker) space(ctx context.Context, id stele.ID) (*registrar.LinkChecks, error) {
+	above, err := w.o.Registrar.CheckedAbove(asServer(ctx), id)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range above {
+		for i := range w.spaces {
+			if l := &w.spaces[i]; l.Key() == key {
+				if !l.On {
+					return nil, nil
+				}
+				return l, nil
+			}
 		}
 	}
-	if best == nil || !best.On {
-		return nil
-	}
-	return best
+	return nil, nil
 }

@@ -40,8 +40,14 @@ func (w *worker) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if ch.ID.IsValid() && w.spaces.of(ch.ID) != nil {
-			changed[ch.ID] = true
+		if ch.ID.IsValid() && !changed[ch.ID] {
+			space, err := w.space(ctx, ch.ID)
+			if err != nil {
+				return err
+			}
+			if space != nil {
+				changed[ch.ID] = true
+			}
 		}
 		at = ch.Seq
 		if read++; read >= atOnce {
@@ -179,7 +185,10 @@ func (w *worker) enrol(ctx context.Context) error {
 		}
 		return w.keep(ctx, w.lease, func(b *batch) error {
 			for _, rec := range list {
-				if w.spaces.of(rec.ID) == nil {
+				// A name may begin with the text of a namespace and belong to another: urn:example2:x.
+				if space, err := w.space(ctx, rec.ID); err != nil {
+					return err
+				} else if space == nil {
 					continue
 				}
 				if err := w.enter(ctx, b, rec); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/links"
+	"github.com/stele-id/stele/registrar"
 )
 
 // urgent is the value of the cell of a target that a user waits for.
@@ -21,6 +22,11 @@ const urgent = "now"
 func (c *Checker) Findings(ctx context.Context, prefix stele.NamespaceKey, after string) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		if err := c.mayRead(ctx, prefix); err != nil {
+			yield(Finding{}, err)
+			return
+		}
+		sight, err := c.o.Registrar.Sight(ctx, stele.NamespaceKey{})
+		if err != nil {
 			yield(Finding{}, err)
 			return
 		}
@@ -36,7 +42,7 @@ func (c *Checker) Findings(ctx context.Context, prefix stele.NamespaceKey, after
 					continue
 				}
 				f.Scheme = prefix.Scheme
-				if !c.isSeen(ctx, &f) {
+				if !c.isSeen(ctx, sight, &f) {
 					continue
 				}
 			}
@@ -47,10 +53,10 @@ func (c *Checker) Findings(ctx context.Context, prefix stele.NamespaceKey, after
 	}
 }
 
-// isSeen reports whether the caller may see the name of a finding, and its record still has the target.
-func (c *Checker) isSeen(ctx context.Context, f *Finding) bool {
+// isSeen reports whether the caller may list the name of a finding and read its record, and the record still has the target.
+func (c *Checker) isSeen(ctx context.Context, sight *registrar.Sight, f *Finding) bool {
 	id, err := stele.NewID(f.Scheme, f.ID)
-	if err != nil {
+	if err != nil || !sight.Lists(id) {
 		return false
 	}
 	rec, err := c.o.Registrar.Get(ctx, id)

@@ -196,7 +196,11 @@ func (w *worker) prepare(ctx context.Context, task *links.Task) (known ask.Known
 		if err != nil {
 			return known, err
 		}
-		if !ok || t.url != task.URL || task.Rank != links.Urgent && w.spaces.of(id) == nil {
+		space, err := w.space(ctx, id)
+		if err != nil {
+			return known, err
+		}
+		if !ok || t.url != task.URL || task.Rank != links.Urgent && space == nil {
 			delete(w.pending, key(name))
 			delete(w.wheel, key(name))
 			continue
@@ -474,7 +478,10 @@ func (w *worker) add(ctx context.Context, k key, due string, wanted bool) error 
 	if err != nil {
 		return err
 	}
-	space := w.spaces.of(id)
+	space, err := w.space(ctx, id)
+	if err != nil {
+		return err
+	}
 	switch {
 	case !ok, space == nil && !wanted:
 		return w.keep(ctx, w.lease, func(b *batch) error {
