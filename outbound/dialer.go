@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
@@ -17,6 +18,10 @@ type Dialer struct {
 
 	// Resolver finds the addresses of names; nil: the system's.
 	Resolver *net.Resolver
+
+	// Own returns the addresses of this machine, such as [net.InterfaceAddrs]. The dialer refuses them unless the rule
+	// names them: the machine's own services may trust what comes from there. nil: it does not refuse them.
+	Own func() ([]net.Addr, error)
 }
 
 // DialContext connects to an address as [net.Dialer] does. Each address that a name
@@ -34,10 +39,30 @@ func (d *Dialer) judge(address string) error {
 		return nil
 	}
 	at, err := netip.ParseAddrPort(address)
-	if err != nil || !d.Rule.May(at.Addr()) {
+	if err != nil || !d.Rule.May(at.Addr()) || d.isOwn(at.Addr()) {
 		return refused(address)
 	}
 	return nil
+}
+
+// isOwn reports whether an address is one of this machine that the rule does not name. It is, if that can't be found out.
+func (d *Dialer) isOwn(addr netip.Addr) bool {
+	if d.Own == nil || d.Rule.names(addr) {
+		return false
+	}
+	list, err := d.Own()
+	if err != nil {
+		return true
+	}
+	addr = plain(addr)
+	return slices.ContainsFunc(list, func(own net.Addr) bool {
+		if n, ok := own.(*net.IPNet); ok {
+			a, ok := netip.AddrFromSlice(n.IP)
+			return ok && a.Unmap() == addr
+		}
+		a, err := netip.ParseAddr(own.String())
+		return err == nil && plain(a) == addr
+	})
 }
 
 func refused(address string) error {

@@ -81,6 +81,35 @@ func TestDialer(t *testing.T) {
 	c.Close()
 }
 
+// The machine's own public addresses are refused, unless the operator names them.
+func TestOwnAddresses(t *testing.T) {
+	own := func() ([]net.Addr, error) {
+		return []net.Addr{&net.IPNet{IP: net.ParseIP("203.0.113.7"), Mask: net.CIDRMask(24, 32)}, &net.IPAddr{IP: net.ParseIP("2001:db8::7")}}, nil
+	}
+	named, err := ParseRule([]string{"203.0.113.7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		dialer  Dialer
+		address string
+		refused bool
+	}{
+		{Dialer{Own: own}, "203.0.113.7:80", true},
+		{Dialer{Own: own}, "[::ffff:203.0.113.7]:80", true},
+		{Dialer{Own: own}, "[64:ff9b::203.0.113.7]:80", true},
+		{Dialer{Own: own}, "[2001:db8::7]:80", true},
+		{Dialer{Own: own}, "203.0.113.8:80", false},
+		{Dialer{Own: own, Rule: named}, "203.0.113.7:80", false},
+		{Dialer{}, "203.0.113.7:80", false},
+		{Dialer{Own: func() ([]net.Addr, error) { return nil, errors.New("no interfaces") }}, "203.0.113.8:80", true},
+	} {
+		if err := test.dialer.judge(test.address); errors.Is(err, stele.Forbidden) != test.refused {
+			t.Errorf("%s: %v", test.address, err)
+		}
+	}
+}
+
 // rebinding is a resolver whose name is a public address at first, and loopback from the
 // second question on.
 func rebinding(asked *atomic.Int64) *net.Resolver {

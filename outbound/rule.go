@@ -78,13 +78,29 @@ func (r Rule) May(addr netip.Addr) bool {
 	switch {
 	case !addr.IsValid():
 		return false
-	case r.Any || slices.ContainsFunc(r.Allow, contains):
+	case r.Any || r.names(addr):
 		return true
 	case nat64.Contains(addr):
 		inside := addr.As16()
 		return r.May(netip.AddrFrom4([4]byte(inside[12:])))
 	}
 	return !slices.ContainsFunc(special, contains)
+}
+
+// names reports whether an address is in one of the networks that the operator named.
+func (r Rule) names(addr netip.Addr) bool {
+	addr = addr.Unmap().WithZone("")
+	return slices.ContainsFunc(r.Allow, func(network netip.Prefix) bool { return network.Contains(addr) })
+}
+
+// plain returns an address without a zone, and the IPv4 address that an IPv6 address leads to.
+func plain(addr netip.Addr) netip.Addr {
+	addr = addr.Unmap().WithZone("")
+	if nat64.Contains(addr) {
+		inside := addr.As16()
+		return netip.AddrFrom4([4]byte(inside[12:]))
+	}
+	return addr
 }
 
 // MayNetwork reports whether a network may be named: some of its addresses are allowed. Each

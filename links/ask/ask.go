@@ -45,7 +45,10 @@ type Options struct {
 	Now   func() time.Time
 	Rand  io.Reader              // crypto/rand's Reader if nil
 	Roots *x509.CertPool         // of certificates; nil: the system's
-	Own   func(host string) bool // names this server; it does not ask itself. nil: none does
+	Own   func(host string) bool // names this server, in lower case and without a dot at the end; it does not ask itself. nil: none does
+
+	// Addresses returns those of this machine, which are asked only if the rule names them; nil: those of its interfaces.
+	Addresses func() ([]net.Addr, error)
 
 	Resolver *net.Resolver // nil: the system's
 	Second   *net.Resolver // confirms that a host does not exist; nil: that is never sure
@@ -73,7 +76,10 @@ func New(o Options) *Asker {
 	if o.Timeout == 0 {
 		o.Timeout = whole
 	}
-	a := &Asker{o: o, dialer: &outbound.Dialer{Rule: o.Rule, Timeout: min(connecting, o.Timeout), Resolver: o.Resolver}}
+	if o.Addresses == nil {
+		o.Addresses = net.InterfaceAddrs
+	}
+	a := &Asker{o: o, dialer: &outbound.Dialer{Rule: o.Rule, Timeout: min(connecting, o.Timeout), Resolver: o.Resolver, Own: o.Addresses}}
 	a.visit = outbound.NewVisitor(a.dialer, min(heading, o.Timeout))
 	a.robots = newRobots(a)
 	return a
@@ -209,7 +215,7 @@ func (v *visit) mayAsk(ctx context.Context, u, first *url.URL) links.Failure {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || !isPort(u, first) {
 		return links.FailNotAskable
 	}
-	if v.o.Own != nil && v.o.Own(strings.ToLower(u.Hostname())) {
+	if v.isOwn(u) {
 		return links.FailNotAskable
 	}
 	rules, failure := v.robots.of(ctx, v, u)
@@ -221,6 +227,11 @@ func (v *visit) mayAsk(ctx context.Context, u, first *url.URL) links.Failure {
 		return links.FailRobots
 	}
 	return links.NoFailure
+}
+
+// isOwn reports whether an address is one of this server, by its name.
+func (v *visit) isOwn(u *url.URL) bool {
+	return v.o.Own != nil && v.o.Own(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."))
 }
 
 // isPort reports whether a redirect leads to a usual port, or to that of the target.

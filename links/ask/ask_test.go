@@ -2,7 +2,6 @@ package ask
 
 import (
 	"bytes"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -27,7 +26,7 @@ func asker(t *testing.T, change ...func(*Options)) *Asker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Rule: rule, Agent: agent, Now: time.Now, Pause: time.Millisecond, Timeout: 3 * time.Second, Rules: rules(t)}
+	o := Options{Rule: rule, Agent: agent, Now: time.Now, Pause: time.Millisecond, Timeout: 20 * time.Second, Rules: rules(t)}
 	for _, f := range change {
 		f(&o)
 	}
@@ -156,12 +155,14 @@ func TestSites(t *testing.T) {
 	startNginx(t, "127.0.0.1:"+plain, folder, config)
 	ftpAt := startFTP(t, www)
 	dns := startNSD(t, "site A 127.0.0.1\nsoft A 127.0.0.1\napp A 127.0.0.1\ntitled A 127.0.0.1\nunread A 127.0.0.1\ngood A 127.0.0.1\nexpired A 127.0.0.1\nwrong A 127.0.0.1\ninside A 10.0.0.1\n")
-	resolver := outbound.NewResolver(dns, 5*time.Second)
-	quiet, closed := silent(t), freePort(t)
-	a := asker(t, func(o *Options) {
-		o.Resolver, o.Second, o.Roots = resolver, outbound.NewResolver(dns, 5*time.Second), ca.Pool
+	resolver := outbound.NewResolver(dns, 20*time.Second)
+	quiet, mute, closed := silent(t, true), silent(t, false), unused(t).port
+	settings := func(o *Options) {
+		o.Resolver, o.Second, o.Roots = resolver, outbound.NewResolver(dns, 20*time.Second), ca.Pool
 		o.Own = func(host string) bool { return host == "own.test" }
-	})
+	}
+	a := asker(t, settings)
+	hasty := asker(t, settings, func(o *Options) { o.Timeout = 3 * time.Second })
 	site := "http://site.test:" + plain
 	for name, test := range map[string]struct {
 		url   string
@@ -207,6 +208,7 @@ func TestSites(t *testing.T) {
 		"connection broken":         {site + "/reset", links.Failing, links.Reset},
 		"refused":                   {"http://site.test:" + closed + "/", links.Failing, links.Refused},
 		"no answer":                 {"http://site.test:" + quiet + "/", links.Failing, links.TimedOut},
+		"robots.txt never comes":    {"http://site.test:" + mute + "/", links.Blocked, links.RobotsUnread},
 		"no such host":              {"http://nothing.test/x", links.Failing, links.NoName},
 		"SERVFAIL":                  {"http://x.damaged.test/x", links.Failing, links.DNSFailed},
 		"good certificate":          {"https://good.test:" + secure + "/page.html", links.OK, links.Answered},
@@ -226,7 +228,12 @@ func TestSites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer, report := a.Check(t.Context(), test.url, Known{})
+			asker := a
+			switch name {
+			case "no answer", "robots.txt never comes", "slow body": // these take as long as is waited for them
+				asker = hasty
+			}
+			answer, report := asker.Check(t.Context(), test.url, Known{})
 			e := judge(t, answer)
 			var s links.Status
 			s.Add(&e, links.Target{}, time.Time{}, time.Now())
@@ -318,7 +325,7 @@ func TestRequests(t *testing.T) {
 // Without a second resolver it is never sure that a host does not exist.
 func TestOneResolver(t *testing.T) {
 	dns := startNSD(t, "")
-	a := asker(t, func(o *Options) { o.Resolver = outbound.NewResolver(dns, 5*time.Second) })
+	a := asker(t, func(o *Options) { o.Resolver = outbound.NewResolver(dns, 20*time.Second) })
 	if got, _ := a.Check(t.Context(), "http://nothing.test/", Known{}); got.Failure != links.FailDNS {
 		t.Errorf("the failure is %d", got.Failure)
 	}
@@ -382,12 +389,8 @@ func FuzzRobots(f *testing.F) {
 
 // A host that is away answers again when it is back.
 func TestComesBack(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := "http://" + l.Addr().String() + "/x"
-	l.Close()
+	away := unused(t)
+	at := "http://127.0.0.1:" + away.port + "/x"
 	a := asker(t)
 	got, _ := a.Check(t.Context(), at, Known{})
 	var h links.Host
@@ -396,10 +399,7 @@ func TestComesBack(t *testing.T) {
 	if got.Failure != links.FailRefused || h.Streak != 1 {
 		t.Fatalf("failure %d, streak %d", got.Failure, h.Streak)
 	}
-	if l, err = net.Listen("tcp", l.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.NotFoundHandler()}}
+	server := &httptest.Server{Listener: away.listen(t), Config: &http.Server{Handler: http.NotFoundHandler()}}
 	server.Start()
 	defer server.Close()
 	got, _ = a.Check(t.Context(), at, Known{})

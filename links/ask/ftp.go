@@ -14,7 +14,7 @@ import (
 func (v *visit) ftp(ctx context.Context, u *url.URL) *links.Answer {
 	answer := &links.Answer{URL: u.String(), Final: u.String(), Length: -1}
 	path, err := ftp.ParsePath(u)
-	if err != nil || v.o.Own != nil && v.o.Own(u.Hostname()) {
+	if err != nil || v.isOwn(u) {
 		answer.Failure = links.FailNotAskable
 		return answer
 	}

@@ -19,14 +19,26 @@ const (
 	robotsLife = 24 * time.Hour
 	robotsRead = 512 << 10 // bytes (RFC 9309, section 2.5, asks for 500 KiB)
 	robotsHops = 5
-	robotsKept = 10_000 // of hosts in memory
-	robotsLine = 1000   // rules of one file
+	robotsKept = 10_000   // of hosts in memory
+	robotsLine = 1000     // rules of one file
+	robotsRule = 2 << 10  // bytes of a rule
+	robotsSize = 64 << 10 // bytes of all rules of a file that are kept
 )
 
 // robotRules are what robots.txt says to all programs, or to this one (RFC 9309).
 type robotRules struct {
 	rules []robotRule
+	size  int // of all paths
 	delay time.Duration
+}
+
+// add adds a rule, unless it is too long or the file has too many.
+func (r *robotRules) add(path string, allow bool) {
+	if path == "" || len(path) > robotsRule || len(r.rules) >= robotsLine || r.size+len(path) > robotsSize {
+		return
+	}
+	r.rules = append(r.rules, robotRule{strings.Clone(path), allow}) // the rest of the line is not kept
+	r.size += len(path)
 }
 
 type robotRule struct {
@@ -104,9 +116,7 @@ func parseRobots(text []byte, own string) *robotRules {
 			continue
 		case "allow", "disallow":
 			for _, r := range into {
-				if value != "" && len(r.rules) < robotsLine {
-					r.rules = append(r.rules, robotRule{value, strings.EqualFold(strings.TrimSpace(key), "allow")})
-				}
+				r.add(value, strings.EqualFold(strings.TrimSpace(key), "allow"))
 			}
 		case "crawl-delay":
 			if s, err := strconv.ParseFloat(value, 64); err == nil && s > 0 && s < 1e6 {
@@ -139,7 +149,7 @@ type keptRobots struct {
 
 func newRobots(a *Asker) *robots { return &robots{asker: a, kept: make(map[string]keptRobots)} }
 
-// of returns the rules for an address. A host that can't be reached fails as it would for the page.
+// of returns the rules for an address. A host to which no connection can be made fails as it would for the page.
 func (r *robots) of(ctx context.Context, v *visit, u *url.URL) (*robotRules, links.Failure) {
 	origin := u.Scheme + "://" + strings.ToLower(u.Host)
 	now := v.o.Now()
@@ -178,9 +188,13 @@ func (v *visit) readRobots(ctx context.Context, origin string) (*robotRules, lin
 		return nil, links.FailNotAskable
 	}
 	first := u
-	for range robotsHops {
-		resp, failure := v.send(ctx, http.MethodGet, u, Known{}, false, &links.Answer{})
+	for hop := range robotsHops {
+		var connected links.Answer
+		resp, failure := v.send(ctx, http.MethodGet, u, Known{}, false, &connected)
 		if failure != links.NoFailure {
+			if hop > 0 || connected.Address != "" { // that says nothing about the page
+				failure = links.FailRobotsUnread
+			}
 			return nil, failure
 		}
 		body, err := io.ReadAll(io.LimitReader(resp.Body, robotsRead))
@@ -188,7 +202,7 @@ func (v *visit) readRobots(ctx context.Context, origin string) (*robotRules, lin
 		switch {
 		case resp.StatusCode >= 300 && resp.StatusCode < 400:
 			next, err := u.Parse(resp.Header.Get("Location"))
-			if err != nil || next.Scheme != "http" && next.Scheme != "https" || next.User != nil || !isPort(next, first) {
+			if err != nil || next.Scheme != "http" && next.Scheme != "https" || next.User != nil || !isPort(next, first) || v.isOwn(next) {
 				return &robotRules{}, links.NoFailure
 			}
 			u = next

@@ -1,9 +1,13 @@
 package ask
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,15 +25,61 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
+// freePort returns a port for a server that is about to start. It is below those that the system gives to others (32768 and above
+// by default), so that none of them takes it before.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	for range 100 {
+		port := strconv.Itoa(10_000 + rand.IntN(22_000))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
+// port is one that this test has, and at which nothing answers until it listens.
+type port struct {
+	fd   int
+	port string
+}
+
+func unused(t *testing.T) port {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+		t.Cleanup(func() { _ = syscall.Close(fd) })
+		err = syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
+	at, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port{fd, strconv.Itoa(at.(*syscall.SockaddrInet4).Port)}
+}
+
+func (p port) listen(t *testing.T) net.Listener {
+	t.Helper()
+	if err := syscall.Listen(p.fd, 128); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := syscall.Dup(p.fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := os.NewFile(uintptr(fd), "listener")
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // startServer runs a server of the system until the test ends, and returns when it answers at an address. The
@@ -173,8 +223,8 @@ zone:
 	return at
 }
 
-// silent accepts connections and never answers.
-func silent(t *testing.T) (port string) {
+// silent accepts connections and never answers, except to say that there is no robots.txt if that is wanted.
+func silent(t *testing.T, robots bool) (port string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -188,6 +238,12 @@ func silent(t *testing.T) (port string) {
 				return
 			}
 			t.Cleanup(func() { c.Close() })
+			go func() {
+				r, err := http.ReadRequest(bufio.NewReader(c))
+				if err == nil && robots && r.URL.Path == "/robots.txt" {
+					_, _ = io.WriteString(c, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+				}
+			}()
 		}
 	}()
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
