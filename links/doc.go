@@ -118,6 +118,8 @@ type Evidence struct {
 	Wait   time.Duration // that the server asks for
 	Print  Print         // of a good answer
 	Title  string
+
+	Redirected bool // the host of the target answered, whatever came after
 }
 
 // sight identifies an answer, so that what a person said about it is remembered for that answer only.

@@ -27,8 +27,8 @@ type Host struct {
 
 // Add takes over what an answer says about the host.
 func (h *Host) Add(e *Evidence, now time.Time) {
-	if !e.Cause.ofHost() {
-		if e.Status != 0 || e.Weight == Good || e.Cause == BadCertificate {
+	if !e.Cause.ofHost() || e.Redirected {
+		if e.Status != 0 || e.Weight == Good || e.Cause == BadCertificate || e.Redirected {
 			*h = Host{Answered: now}
 		}
 		return

@@ -15,7 +15,7 @@ const usualWait = time.Hour
 
 // Judge says what an answer is evidence of.
 func (r *Rules) Judge(a *Answer) Evidence {
-	e := Evidence{Status: a.Status, Final: a.Final}
+	e := Evidence{Status: a.Status, Final: a.Final, Redirected: len(a.Hops) > 0}
 	if len(e.Final) > stele.MaxURL { // it can't be a target, and is not kept
 		e.Final = a.URL
 	}

@@ -147,7 +147,7 @@ func (s *Status) fail(e *Evidence, answered, now time.Time) {
 			state = Gone
 		}
 	case !s.Row.isOver():
-	case e.Cause.ofHost() && !answered.After(s.Row.First):
+	case e.Cause.ofHost() && !e.Redirected && !answered.After(s.Row.First):
 		// The host is down; see [Host].
 	default:
 		state = Broken
@@ -216,6 +216,9 @@ func (s *Status) due(key uint64, now time.Time) time.Time {
 	case Broken:
 		return now.Add(7 * day)
 	case Blocked, Excluded:
+		if s.Cause == RobotsUnread { // a server that did not answer well today
+			return now.Add(7 * day)
+		}
 		return Slot(key, now.Add(2*Turn))
 	}
 	return Slot(key, now)
