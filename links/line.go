@@ -14,6 +14,12 @@ const (
 	maxWait       = 24 * time.Hour // that a server may ask for
 	AtOnce        = 20             // domains that are asked at the same time
 	maxInLane     = 200            // targets of a domain that wait in memory
+
+	// laneTime is how long the routine tasks of a domain in memory may take, so that a slow host does not hold up others: what
+	// waits in memory is a part of what is due everywhere.
+	laneTime = 8 * time.Minute
+	// longWait is a pause of a domain during which its tasks do not wait in memory.
+	longWait = 10 * time.Minute
 )
 
 // Task is a target that is to be asked, for all names that lead there.
@@ -53,15 +59,27 @@ type Line struct {
 	using map[string]int       // addresses that are asked now
 	busy  int
 	size  int
+
+	forgetAt time.Time // when hosts are forgotten the next time
 }
 
 // lane is the queue of a domain.
 type lane struct {
 	tasks   []*Task
-	next    time.Time // when the domain may be asked again
+	next    time.Time     // when the domain may be asked again
+	gap     time.Duration // after the last answer
 	crawl   time.Duration
 	address string
 	busy    bool
+
+	refused time.Time // when the last task that was refused is due
+	asleep  time.Time // the same for tasks of hosts that do not answer
+}
+
+// Postponed is a task that does not wait in the line any more.
+type Postponed struct {
+	Task
+	Until time.Time
 }
 
 // NewLine returns an empty line.
@@ -94,14 +112,14 @@ func (l *Line) Add(t Task, now time.Time) (later time.Time, ok bool) {
 		l.lanes[Domain(t.Host)] = q
 	}
 	probed := false
-	for _, other := range q.tasks {
+	for i, other := range q.tasks {
 		if other.URL == t.URL {
 			for _, k := range t.Keys {
 				if !slices.Contains(other.Keys, k) {
 					other.Keys = append(other.Keys, k)
 				}
 			}
-			other.Rank = min(other.Rank, t.Rank)
+			q.raise(i, t.Rank)
 			return time.Time{}, true
 		}
 		probed = probed || other.Host == t.Host
@@ -110,25 +128,78 @@ func (l *Line) Add(t Task, now time.Time) (later time.Time, ok bool) {
 		if !probed { // it becomes the probe, when that is due
 			return h.Probe, false
 		}
-		return now.Add(day), false
+		return l.sleep(q, t.Host, now), false
 	}
-	if len(q.tasks) >= maxInLane && t.Rank == Routine {
-		return now.Add(maxInLane / 4 * l.gap(q, t.Host, 0)), false
+	switch {
+	case t.Rank == Urgent:
+	case q.next.Sub(now) > longWait, len(q.tasks) >= maxInLane, t.Rank == Routine && len(q.tasks) >= l.room(q, t.Host):
+		return l.wait(q, t.Host, now), false
 	}
+	q.insert(&t)
+	l.size++
+	return time.Time{}, true
+}
+
+// insert puts a task into a lane, after those of its rank.
+func (q *lane) insert(t *Task) {
 	i := slices.IndexFunc(q.tasks, func(o *Task) bool { return o.Rank > t.Rank })
 	if i < 0 {
 		i = len(q.tasks)
 	}
-	q.tasks = slices.Insert(q.tasks, i, &t)
-	l.size++
-	return time.Time{}, true
+	q.tasks = slices.Insert(q.tasks, i, t)
+}
+
+// raise gives a task a rank that is not below its own.
+func (q *lane) raise(i int, rank Rank) {
+	if t := q.tasks[i]; rank < t.Rank {
+		t.Rank = rank
+		q.tasks = slices.Delete(q.tasks, i, i+1)
+		q.insert(t)
+	}
+}
+
+// Raise has a task asked first that waits in the line; a user waits for it now. It does nothing if the task is not there.
+func (l *Line) Raise(host, url string) {
+	if q := l.lanes[Domain(host)]; q != nil {
+		if i := slices.IndexFunc(q.tasks, func(o *Task) bool { return o.URL == url }); i >= 0 {
+			q.raise(i, Urgent)
+		}
+	}
+}
+
+// room returns how many tasks of a domain wait in memory.
+func (l *Line) room(q *lane, host string) int {
+	return min(max(int(laneTime/max(q.gap, l.gap(q, host, 0))), 1), maxInLane)
+}
+
+// wait returns when a task is due for which a domain has no time now: one after the other, so that not all come back at once.
+func (l *Line) wait(q *lane, host string, now time.Time) time.Time {
+	gap := l.gap(q, host, 0)
+	from := now.Add(time.Duration(len(q.tasks)+1) * gap)
+	if q.next.After(from) {
+		from = q.next
+	}
+	return spread(&q.refused, from, gap)
+}
+
+// sleep returns when a task of a host is due that does not answer, and that another task probes.
+func (l *Line) sleep(q *lane, host string, now time.Time) time.Time {
+	return spread(&q.asleep, now.Add(day), l.gap(q, host, 0))
+}
+
+// spread moves last on by a gap, within a turn from a time on, and returns it.
+func spread(last *time.Time, from time.Time, gap time.Duration) time.Time {
+	if *last = last.Add(gap); last.Before(from) || last.Sub(from) > Turn {
+		*last = from
+	}
+	return *last
 }
 
 // gap returns how long a domain is left alone after an answer that took so long.
 func (l *Line) gap(q *lane, host string, took time.Duration) time.Duration {
 	if l.Pace != nil {
 		if own := l.Pace(host); own > 0 {
-			return own
+			return max(own, q.crawl)
 		}
 	}
 	return max(Gap, q.crawl, min(gapTimes*took, maxGap))
@@ -151,6 +222,7 @@ func (l *Line) ready(q *lane) time.Time {
 // Next returns the task that is asked next, and takes it out of the line. If there is none now, it returns
 // when to look again; zero if that depends on a task under way or on a new one.
 func (l *Line) Next(now time.Time) (t Task, again time.Time, ok bool) {
+	l.forgetHosts(now)
 	if l.busy >= AtOnce {
 		return Task{}, time.Time{}, false
 	}
@@ -187,11 +259,12 @@ func (l *Line) Next(now time.Time) (t Task, again time.Time, ok bool) {
 	return t, time.Time{}, true
 }
 
-// Done says that a task that Next returned was asked.
-func (l *Line) Done(t *Task, r Report, e *Evidence, now time.Time) {
+// Done says that a task that Next returned was asked. It returns the tasks that leave the line: their host does not answer, or their
+// domain wants to be left alone for long or has become slow.
+func (l *Line) Done(t *Task, r Report, e *Evidence, now time.Time) (out []Postponed) {
 	q := l.release(t)
 	if q == nil {
-		return
+		return nil
 	}
 	if r.CrawlDelay > 0 {
 		q.crawl = min(r.CrawlDelay, MaxCrawlDelay)
@@ -200,7 +273,7 @@ func (l *Line) Done(t *Task, r Report, e *Evidence, now time.Time) {
 	if e.Wait > 0 {
 		gap = max(gap, min(e.Wait, maxWait))
 	}
-	q.next = now.Add(gap)
+	q.next, q.gap = now.Add(gap), min(gap, maxGap)
 	if r.Address != "" {
 		q.address = r.Address
 	}
@@ -211,6 +284,33 @@ func (l *Line) Done(t *Task, r Report, e *Evidence, now time.Time) {
 		}
 	}
 	l.Host(t.Host).Add(e, now)
+	return l.thin(q, t.Host, now)
+}
+
+// thin takes out of a lane what would hold up others after an answer of a host.
+func (l *Line) thin(q *lane, host string, now time.Time) (out []Postponed) {
+	h := l.Host(host)
+	all, probed := q.tasks, false
+	q.tasks = nil
+	for _, o := range all {
+		switch {
+		case o.Rank == Urgent:
+			q.tasks = append(q.tasks, o)
+		case h.IsOpen() && o.Host == host:
+			until := h.Probe
+			if probed {
+				until = l.sleep(q, host, now)
+			}
+			probed = true
+			out = append(out, Postponed{*o, until})
+		case q.next.Sub(now) > longWait, o.Rank == Routine && len(q.tasks) >= l.room(q, o.Host):
+			out = append(out, Postponed{*o, l.wait(q, o.Host, now)})
+		default:
+			q.tasks = append(q.tasks, o)
+		}
+	}
+	l.size -= len(out)
+	return out
 }
 
 // Cancel says that a task that Next returned was not asked.
@@ -230,6 +330,19 @@ func (l *Line) release(t *Task) *lane {
 		}
 	}
 	return q
+}
+
+// forgetHosts drops hosts that answered, when a row of failures of their names would be over that they are needed for.
+func (l *Line) forgetHosts(now time.Time) {
+	if now.Before(l.forgetAt) {
+		return
+	}
+	l.forgetAt = now.Add(time.Hour)
+	for name, h := range l.hosts {
+		if h.Streak == 0 && h.Down.IsZero() && now.Sub(h.Answered) > brokenAfter+day {
+			delete(l.hosts, name)
+		}
+	}
 }
 
 // forget drops addresses that may be asked again.

@@ -1,6 +1,7 @@
 package links
 
 import (
+	"strconv"
 	"testing"
 	"time"
 )
@@ -59,13 +60,15 @@ func TestPaces(t *testing.T) {
 		"Retry-After":            {Report{}, &Evidence{Cause: AskedToWait, Wait: time.Hour}, 0, time.Hour},
 		"a very long one":        {Report{}, &Evidence{Cause: AskedToWait, Wait: 100 * day}, 0, day},
 		"an own host":            {Report{Took: time.Second}, fine, time.Second / 5, time.Second / 5},
+		"an own host, delayed":   {Report{CrawlDelay: 20 * time.Second}, fine, time.Second / 5, 20 * time.Second},
 		"an own host that waits": {Report{}, &Evidence{Cause: AskedToWait, Wait: time.Hour}, time.Second, time.Hour},
 	} {
 		l := NewLine()
 		l.Pace = func(string) time.Duration { return test.own }
-		add(t, l, task("a1", "a.example"), task("a2", "a.example"))
+		add(t, l, task("a1", "a.example"))
 		one := next(t, l, begin, "a1")
 		l.Done(&one, test.report, test.e, begin)
+		add(t, l, Task{URL: "a2", Host: "a.example", Rank: Urgent}) // others do not wait in the line for long
 		if _, again, ok := l.Next(begin); ok || again.Sub(begin) != test.want {
 			t.Errorf("%s: the next one is after %s, want %s", name, again.Sub(begin), test.want)
 		}
@@ -171,5 +174,102 @@ func TestDomain(t *testing.T) {
 		if got := Domain(host); got != want {
 			t.Errorf("%s: %s, want %s", host, got, want)
 		}
+	}
+}
+
+// What waits for a host that stops to answer, or for one that wants to be left alone, makes room for others.
+func TestMakesRoom(t *testing.T) {
+	for name, test := range map[string]struct {
+		e     *Evidence
+		times int
+		until time.Duration // the first one is due after this
+	}{
+		"does not answer": {&Evidence{Weight: Bad, Cause: TimedOut}, breakAfter, probeEvery},
+		"asks to wait":    {&Evidence{Cause: AskedToWait, Wait: 3 * time.Hour}, 1, 3 * time.Hour},
+	} {
+		l := NewLine()
+		for i := range 20 {
+			add(t, l, task(string(rune('a'+i)), "a.example"))
+		}
+		add(t, l, Task{URL: "asked", Host: "a.example", Keys: []string{"asked"}, Rank: Urgent}, task("b", "b.example"))
+		now := begin
+		var out []Postponed
+		for range test.times {
+			l.lanes["a.example"].next = now
+			one, _, _ := l.Next(now)
+			if one.Host != "a.example" {
+				l.Cancel(&one)
+				one, _, _ = l.Next(now)
+			}
+			if out = l.Done(&one, Report{}, test.e, now); l.size != l.count() {
+				t.Fatalf("%s: %d tasks are counted, and there are %d", name, l.size, l.count())
+			}
+			now = now.Add(time.Minute)
+		}
+		now = now.Add(-time.Minute)
+		if l.Len() > 2 || len(out) < 10 {
+			t.Fatalf("%s: %d tasks are left, %d went away", name, l.Len(), len(out))
+		}
+		seen := make(map[time.Time]bool)
+		for i, o := range out {
+			if seen[o.Until] || !o.Until.After(now) || i == 0 && o.Until.Sub(now) != test.until {
+				t.Errorf("%s: task %d is due after %s", name, i, o.Until.Sub(now))
+			}
+			seen[o.Until] = true
+		}
+	}
+}
+
+func (l *Line) count() (n int) {
+	for _, q := range l.lanes {
+		n += len(q.tasks)
+	}
+	return n
+}
+
+// A domain with many names comes back in pieces, and leaves room for others. A user need not wait for it.
+func TestManyNames(t *testing.T) {
+	l := NewLine()
+	seen := make(map[time.Time]bool)
+	refused := 0
+	for i := range 1000 {
+		later, ok := l.Add(task(strconv.Itoa(i), "a.example"), begin)
+		if ok {
+			continue
+		}
+		if refused++; seen[later] || later.Sub(begin) > 1000*Gap {
+			t.Fatalf("%d: %s", i, later.Sub(begin))
+		}
+		seen[later] = true
+	}
+	if refused < 800 {
+		t.Errorf("%d were refused", refused)
+	}
+	add(t, l, Task{URL: "asked", Host: "a.example", Rank: Urgent})
+	l.Raise("a.example", "7")
+	l.Raise("a.example", "none")
+	for i, want := range []string{"asked", "7", "0"} {
+		now := begin.Add(time.Duration(i) * Gap)
+		one := next(t, l, now, want)
+		l.Done(&one, Report{}, fine, now)
+	}
+}
+
+func TestForgetsHosts(t *testing.T) {
+	l := NewLine()
+	for _, name := range []string{"good.example", "bad.example"} {
+		add(t, l, task(name, name))
+	}
+	for range 2 {
+		one, _, _ := l.Next(begin)
+		e := fine
+		if one.Host == "bad.example" {
+			e = &Evidence{Weight: Bad, Cause: Refused}
+		}
+		l.Done(&one, Report{}, e, begin)
+	}
+	l.Next(begin.Add(10 * day))
+	if l.hosts["good.example"] != nil || l.hosts["bad.example"] == nil {
+		t.Errorf("kept: %v", l.hosts)
 	}
 }

@@ -163,8 +163,10 @@ func (s *Status) fail(e *Evidence, answered, now time.Time) {
 
 // LookedFine notes that a person looked, and that it works. That holds for the answer that e is.
 func (s *Status) LookedFine(cause Cause, code int, final string, key uint64, now time.Time) {
-	e := Evidence{Cause: cause, Status: code, Final: final}
-	s.Looked = e.sight()
+	if s.State != OK || s.Cause != LookedFine || s.Looked == 0 { // who says it twice means the same answer
+		e := Evidence{Cause: cause, Status: code, Final: final}
+		s.Looked = e.sight()
+	}
 	s.Row, s.Gone, s.Good = Row{}, 0, now
 	s.set(OK, LookedFine, now)
 	s.Next = s.due(key, now)

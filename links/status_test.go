@@ -218,3 +218,16 @@ func FuzzReadStatus(f *testing.F) {
 		}
 	})
 }
+
+// That a page works can be said twice: it is said about the same answer.
+func TestLookedTwice(t *testing.T) {
+	e := Evidence{Cause: Forbidden, State: Blocked, Status: 403, Final: "https://a.example/"}
+	var s Status
+	s.Add(&e, Target{}, time.Time{}, begin)
+	for range 2 {
+		s.LookedFine(s.Cause, int(s.Code), e.Final, 1, begin)
+	}
+	if s.Add(&e, Target{}, time.Time{}, begin.Add(day)); s.State != OK {
+		t.Errorf("it is %s again", s.State)
+	}
+}

@@ -332,7 +332,16 @@ func (y *year) ask(task *Task) {
 		answered := h.Answered
 		n.status.Add(&e, Target{Key: Hash(n.key)}, answered, y.now)
 		wasDown := !h.Down.IsZero()
-		y.line.Done(task, Report{Took: time.Second / 2}, &e, y.now)
+		for _, out := range y.line.Done(task, Report{Took: time.Second / 2}, &e, y.now) {
+			if !out.Until.After(y.now) {
+				panic("a task is postponed to " + out.Until.String())
+			}
+			for _, key := range out.Keys {
+				other := y.byKey[key]
+				other.status.Next = out.Until
+				heap.Push(&y.due, other)
+			}
+		}
 		truth := n.truth()
 		away := !truth.IsZero() && !y.now.Before(truth)
 		if away && e.Weight == Bad && n.failed.IsZero() {

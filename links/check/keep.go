@@ -125,12 +125,9 @@ func round(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Minute)
 }
 
-// result takes over the answer to a task, for all targets that led there.
-func (c *Checker) result(ctx context.Context, l *lease, line *links.Line, task *links.Task, answer *links.Answer, report links.Report) error {
+// result takes over the answer to a task, for all targets that led there. Host is what was known of their host before, and known what is now.
+func (c *Checker) result(ctx context.Context, l *lease, host, known *links.Host, task *links.Task, answer *links.Answer, e *links.Evidence) error {
 	now := c.now()
-	e := c.o.Rules.Judge(answer)
-	host := *line.Host(task.Host)
-	line.Done(task, report, &e, now)
 	for _, name := range task.Keys {
 		k := key(name)
 		t, ok, err := c.target(ctx, k)
@@ -158,16 +155,16 @@ func (c *Checker) result(ctx context.Context, l *lease, line *links.Line, task *
 			if s.URL != links.Hash(t.url) {
 				s = links.Status{URL: links.Hash(t.url)}
 			}
-			s.Add(&e, links.Target{Key: k.hash(), Unchanging: t.unchanging}, host.Answered, now)
+			s.Add(e, links.Target{Key: k.hash(), Unchanging: t.unchanging}, host.Answered, now)
 			s.Large = ask.IsLarge(answer) || s.Large && answer.Status == 304
 			s.Next = round(s.Next.Add(time.Minute - 1))
-			return b.setStatus(ctx, &t, &before, &s, &e)
+			return b.setStatus(ctx, &t, &before, &s, e)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return c.keepHost(ctx, l, task.Host, line.Host(task.Host))
+	return c.keepHost(ctx, l, task.Host, known)
 }
 
 // dropDue removes what says that a target was never checked, or that a user waits for it.

@@ -15,6 +15,10 @@ import (
 // errLost says that another server checks links by now.
 var errLost = stele.Messagef("links.lease-lost", "another server checks links now")
 
+// maxLease is how long no server holds a lease at once: one that ends later was taken by a clock that was ahead. To take it is safe, as
+// each commit of a server needs the lease.
+const maxLease = time.Hour
+
 // leaseValue is what the cell of the lease has.
 type leaseValue struct {
 	Server string    `json:"server"`
@@ -43,7 +47,7 @@ func (c *Checker) take(ctx context.Context) (*lease, error) {
 	}
 	if before != nil {
 		var other leaseValue
-		if json.Unmarshal(before, &other) == nil && other.Server != "" && c.now().Before(other.Until) {
+		if json.Unmarshal(before, &other) == nil && other.Server != "" && c.now().Before(other.Until) && other.Until.Sub(c.now()) < max(10*c.o.Lease, maxLease) {
 			return nil, nil
 		}
 	}

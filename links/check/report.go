@@ -185,10 +185,16 @@ func (c *Checker) Ask(ctx context.Context, ids ...stele.ID) error {
 	return nil
 }
 
+// clockSlack is how far the clock of a client may be ahead.
+const clockSlack = 5 * time.Minute
+
 // Check returns what is known of the targets of names, and has those checked that were checked before a time, or never if the
 // time is zero. Waiting is how many these are.
 func (c *Checker) Check(ctx context.Context, ids []stele.ID, since time.Time) (list []Finding, waiting int, err error) {
 	var ask []stele.ID
+	if since.Sub(c.now()) > clockSlack {
+		return nil, 0, &stele.Error{Op: "check links", Kind: stele.Invalid, Err: stele.Problems{{Path: "since", Err: stele.Messagef("links.since-in-future", "{since} is in the future; give the time when you began to ask", since.UTC().Format(time.RFC3339))}}}
+	}
 	since = since.Truncate(time.Minute) // as times are kept
 	for _, id := range ids {
 		found, err := c.Show(ctx, id)

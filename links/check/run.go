@@ -3,8 +3,6 @@ package check
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -90,7 +88,7 @@ type worker struct {
 	line    *links.Line
 	spaces  spaces
 	looked  time.Time // at the settings
-	pending map[key]bool
+	pending map[key]*waiting
 	wheel   map[key]bool // of them, those that the wheel gave
 	place   place
 	next    time.Time // to which the wheel is read, but not all is checked
@@ -101,10 +99,17 @@ type worker struct {
 	resting map[key]time.Time // targets that can't be checked, and until when they are left alone
 	swept   string            // the last cell of findings that was looked at
 	sweepAt time.Time         // when to begin with the first one again
+	later   []postponement    // that are not kept yet
+}
+
+// waiting is a target that is in the line, or that is asked.
+type waiting struct {
+	due    string // the cell that says that it is due; "" if its turn has come
+	urgent bool   // a user waits for it
 }
 
 func newWorker(c *Checker, l *lease) *worker {
-	w := &worker{Checker: c, lease: l, line: links.NewLine(), pending: make(map[key]bool), wheel: make(map[key]bool), resting: make(map[key]time.Time),
+	w := &worker{Checker: c, lease: l, line: links.NewLine(), pending: make(map[key]*waiting), wheel: make(map[key]bool), resting: make(map[key]time.Time),
 		used: make(map[stele.NamespaceKey]int), names: make(map[string]counted), answers: make(chan answered)}
 	w.line.Pace = w.pace
 	return w
@@ -224,7 +229,13 @@ func (w *worker) take(ctx context.Context, a answered) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := w.result(ctx, w.lease, w.line, &a.task, a.answer, a.report); err != nil {
+	e := w.o.Rules.Judge(a.answer)
+	host := *w.line.Host(a.task.Host)
+	out := w.line.Done(&a.task, a.report, &e, w.now())
+	if err := w.putOff(ctx, out); err != nil {
+		return err
+	}
+	if err := w.result(ctx, w.lease, &host, w.line.Host(a.task.Host), &a.task, a.answer, &e); err != nil {
 		return err
 	}
 	for _, name := range a.task.Keys {
@@ -232,55 +243,6 @@ func (w *worker) take(ctx context.Context, a answered) error {
 		delete(w.wheel, key(name))
 	}
 	return nil
-}
-
-// restFor is how long a target is left alone that can't be checked.
-const restFor = time.Hour
-
-// endsWork reports whether an error is not one of a single target: the lease is lost, or the store takes nothing at the moment.
-func endsWork(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, errLost) || errors.Is(err, stele.Unavailable) || errors.Is(err, stele.ErrSealed)
-}
-
-// setAside postpones a task that can't be checked because of an error of its own, so that the others go on. It returns the error if
-// it is that of all.
-func (w *worker) setAside(ctx context.Context, task *links.Task, err error) error {
-	if err == nil || endsWork(ctx, err) {
-		return err
-	}
-	for _, name := range task.Keys {
-		if err := w.rest(ctx, key(name), err); err != nil {
-			return err
-		}
-		delete(w.pending, key(name))
-		delete(w.wheel, key(name))
-	}
-	return nil
-}
-
-// rest leaves a target alone for a while after an error of its own.
-func (w *worker) rest(ctx context.Context, k key, err error) error {
-	if endsWork(ctx, err) {
-		return err
-	}
-	w.o.Log.Error("a target can't be checked at the moment; it is tried again later", "target", string(k), "error", err.Error())
-	until := w.now().Add(restFor)
-	w.resting[k] = until // it stays where it is if the store does not take the cell
-	err = w.keep(ctx, w.lease, func(b *batch) error { return b.set(ctx, k.due(round(until)), []byte{}) })
-	if err != nil && endsWork(ctx, err) {
-		return err
-	}
-	return nil
-}
-
-// isResting reports whether a target is left alone after an error.
-func (w *worker) isResting(k key, now time.Time) bool {
-	until, ok := w.resting[k]
-	if ok && !now.Before(until.Add(-time.Minute)) { // the cell that says so is kept to the minute
-		delete(w.resting, k)
-		return false
-	}
-	return ok
 }
 
 // begin reads how far the work is.
@@ -301,6 +263,9 @@ func (w *worker) begin(ctx context.Context) error {
 	}
 	if w.place.Wheel.IsZero() || w.now().Sub(w.place.Wheel) > links.Turn {
 		w.place.Wheel = w.now().Add(-min(links.Turn, w.now().Sub(w.place.Wheel)))
+	}
+	if w.place.Wheel.After(w.now()) { // the clock was ahead
+		w.place.Wheel = w.now()
 	}
 	for c, err := range w.o.Registrar.CheckList(asServer(ctx), hostCells, "") {
 		if err != nil {
@@ -355,244 +320,4 @@ func (w *worker) look(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// fillDue puts targets into the line that are due at another time than their turn.
-func (w *worker) fillDue(ctx context.Context) error {
-	now := w.now()
-	read := 0
-	for c, err := range w.o.Registrar.CheckList(asServer(ctx), dueCells, "") {
-		if err != nil {
-			return err
-		}
-		at, k, err := parseDue(c.Name)
-		if err != nil {
-			if err := w.remove(ctx, c.Name); err != nil {
-				return err
-			}
-			continue
-		}
-		if read++; at.After(now) || len(w.pending) >= maxPending || read > 2*maxPending {
-			return nil
-		}
-		if w.pending[k] || w.isResting(k, now) || w.askedOnly && string(c.Value) != urgent {
-			continue
-		}
-		if err := w.add(ctx, k, c.Name, string(c.Value) == urgent); err != nil {
-			if err := w.rest(ctx, k, err); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// fillWheel puts targets into the line whose turn has come. How far it came is kept when all of them are checked.
-func (w *worker) fillWheel(ctx context.Context) error {
-	if len(w.wheel) > 0 || len(w.pending) >= maxPending {
-		return nil
-	}
-	if !w.next.IsZero() {
-		w.place.Wheel, w.next = w.next, time.Time{}
-		if err := w.keep(ctx, w.lease, func(b *batch) error { return b.setJSON(ctx, placeCell, &w.place) }); err != nil {
-			return err
-		}
-	}
-	now := w.now().Add(-slack)
-	to := w.place.Wheel.Add(wheelStep)
-	if to.After(now) {
-		to = now
-	}
-	if to.Sub(w.place.Wheel) < time.Minute {
-		return nil
-	}
-	from, last := slotOf(w.place.Wheel), slotOf(to)
-	if last < from {
-		if err := w.readSlots(ctx, from, slots-1); err != nil {
-			return err
-		}
-		from = 0
-	}
-	if err := w.readSlots(ctx, from, last); err != nil {
-		return err
-	}
-	w.next = to
-	return nil
-}
-
-// readSlots adds what is due of a part of the turn.
-func (w *worker) readSlots(ctx context.Context, from, last int) error {
-	end := fmt.Sprintf("%s%04x", stateCells, last)
-	for c, err := range w.o.Registrar.CheckList(asServer(ctx), stateCells, fmt.Sprintf("%s%04x", stateCells, from)) {
-		if err != nil {
-			return err
-		}
-		if c.Name[:min(len(end), len(c.Name))] > end {
-			return nil
-		}
-		k := parseState(c.Name)
-		if _, _, err := k.parse(); err != nil {
-			if err := w.remove(ctx, c.Name); err != nil {
-				return err
-			}
-			continue
-		}
-		s, err := links.ReadStatus(c.Value)
-		if err != nil {
-			w.logDamaged(c.Name)
-			s = links.Status{}
-		}
-		if w.pending[k] || w.isResting(k, w.now()) || s.Next.After(w.now()) {
-			continue
-		}
-		if err := w.add(ctx, k, "", false); err != nil {
-			if err := w.rest(ctx, k, err); err != nil {
-				return err
-			}
-		}
-		if w.pending[k] {
-			w.wheel[k] = true
-		}
-	}
-	return nil
-}
-
-// remove removes a cell whose name is damaged.
-func (w *worker) remove(ctx context.Context, name string) error {
-	w.logDamaged(name)
-	return w.keep(ctx, w.lease, func(b *batch) error { return b.set(ctx, name, nil) })
-}
-
-// add puts a target into the line, or says when it is due instead. Due is the name of the cell that says that it is due now.
-func (w *worker) add(ctx context.Context, k key, due string, wanted bool) error {
-	now := w.now()
-	id, _, err := k.parse()
-	if err != nil {
-		return err
-	}
-	t, ok, err := w.target(ctx, k)
-	if err != nil {
-		return err
-	}
-	s, _, err := w.status(ctx, k)
-	if err != nil {
-		return err
-	}
-	space, err := w.space(ctx, id)
-	if err != nil {
-		return err
-	}
-	switch {
-	case !ok, space == nil && !wanted:
-		return w.keep(ctx, w.lease, func(b *batch) error {
-			if due != "" {
-				if err := b.set(ctx, due, nil); err != nil {
-					return err
-				}
-			}
-			return b.forget(ctx, k, &s)
-		})
-	case !wanted && s.URL == links.Hash(t.url) && s.Next.After(now):
-		if due == "" {
-			return nil
-		}
-		return w.keep(ctx, w.lease, func(b *batch) error { return b.set(ctx, due, nil) }) // it was checked since
-	}
-	task := links.Task{URL: t.url, Host: stele.Target{URL: t.url}.Host(), Keys: []string{string(k)}, Rank: links.Routine}
-	switch {
-	case wanted:
-		task.Rank = links.Urgent
-	case s.State == links.Failing:
-		task.Rank = links.Retried
-	}
-	var later time.Time
-	if space != nil && !wanted {
-		later = space.PausedUntil(task.Host, now)
-		if space.Quota > 0 && w.used[space.Key()] >= space.Quota {
-			later = now.Truncate(day).Add(day)
-		}
-	}
-	if later.IsZero() {
-		if later, ok = w.line.Add(task, now); ok {
-			w.pending[k] = true
-			if space != nil {
-				w.used[space.Key()]++
-			}
-			return nil
-		}
-		if task.Rank == links.Routine && !w.line.Host(task.Host).IsOpen() {
-			share, err := w.share(ctx, task.Host)
-			if err != nil {
-				return err
-			}
-			if !links.IsSampled(k.hash(), share) {
-				later = later.Add(links.Turn)
-			}
-		}
-	}
-	return w.postpone(ctx, k, &t, &s, due, later)
-}
-
-// postpone makes a target due later.
-func (w *worker) postpone(ctx context.Context, k key, t *target, s *links.Status, due string, later time.Time) error {
-	return w.keep(ctx, w.lease, func(b *batch) error {
-		if due != "" {
-			if err := b.set(ctx, due, nil); err != nil {
-				return err
-			}
-		}
-		later := round(later.Add(time.Minute))
-		if s.URL == links.Hash(t.url) {
-			next := *s
-			next.Next = later
-			if err := b.set(ctx, k.state(), next.Append(nil)); err != nil {
-				return err
-			}
-		}
-		return b.set(ctx, k.due(later), []byte{})
-	})
-}
-
-// share returns which part of the names of a host is asked, in thousandths, and keeps that for the report.
-func (w *worker) share(ctx context.Context, host string) (int, error) {
-	if n, ok := w.names[host]; ok && w.now().Sub(n.at) < day {
-		return n.share, nil
-	}
-	n := counted{at: w.now(), share: 1000}
-	for _, err := range w.o.Store.Pointing(ctx, stele.Location{Host: host}, stele.ID{}) {
-		if err != nil {
-			return 0, err
-		}
-		n.names++
-	}
-	gap := w.pace(host)
-	if gap == 0 {
-		gap = links.Gap
-	}
-	n.share = links.Share(n.names, gap)
-	w.names[host] = n
-	err := w.keep(ctx, w.lease, func(b *batch) error {
-		kept := keptHost{Host: host, Known: *w.line.Host(host)}
-		if n.share < 1000 {
-			kept.Names, kept.Share = n.names, n.share
-			return b.setJSON(ctx, hostCells+host, &kept)
-		}
-		return nil
-	})
-	return n.share, err
-}
-
-// pace returns the gap that an owner allows for a host of their own.
-func (w *worker) pace(host string) (gap time.Duration) {
-	for i := range w.spaces {
-		if !w.spaces[i].On {
-			continue
-		}
-		for _, o := range w.spaces[i].Own {
-			if (host == o.Host || strings.HasSuffix(host, "."+o.Host)) && (gap == 0 || o.Gap > gap) {
-				gap = o.Gap
-			}
-		}
-	}
-	return gap
 }

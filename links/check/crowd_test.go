@@ -1,0 +1,162 @@
+package check
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/links/ask"
+	"github.com/stele-id/stele/registrar"
+)
+
+// newWork returns a worker that has looked once.
+func (g *registry) newWork(c *Checker) *worker {
+	g.t.Helper()
+	l, err := c.take(g.t.Context())
+	if err != nil || l == nil {
+		g.t.Fatalf("no lease: %v", err)
+	}
+	w := newWorker(c, l)
+	if err := w.begin(g.t.Context()); err != nil {
+		g.t.Fatal(err)
+	}
+	g.look(w)
+	return w
+}
+
+func (g *registry) look(w *worker) {
+	g.t.Helper()
+	if err := w.look(g.t.Context()); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// A host that does not answer must not fill the memory of the worker, nor hold its turn.
+func TestDeadHostMakesRoom(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	for i := range 60 {
+		url := fmt.Sprintf("https://dead.example/%d", i)
+		g.register(fmt.Sprintf("ark:12345/x5%d", i), url)
+		g.status[url] = 0
+	}
+	g.on(nil)
+	w := g.newWork(c)
+	if len(w.pending) != 60 {
+		t.Fatalf("%d wait", len(w.pending))
+	}
+	for range 5 {
+		task, again, ok := w.line.Next(g.clock())
+		if !ok {
+			g.pass(again.Sub(g.clock()))
+			task, _, ok = w.line.Next(g.clock())
+		}
+		if !ok {
+			t.Fatal("nothing is next")
+		}
+		answer, report := g.ask(t.Context(), task.URL, ask.Known{})
+		if err := w.take(t.Context(), answered{task, answer, report}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.pending) > 0 || w.line.Len() > 0 || len(w.wheel) > 0 {
+		t.Errorf("%d wait, %d in the line, %d of the turn", len(w.pending), w.line.Len(), len(w.wheel))
+	}
+	due := make(map[time.Time]int)
+	for cell, err := range g.r.CheckList(asServer(t.Context()), dueCells, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, _, err := parseDue(cell.Name)
+		if err != nil || !at.After(g.clock()) {
+			t.Errorf("%q is due, %v", cell.Name, err)
+		}
+		due[at]++
+	}
+	total := 0
+	for at, n := range due {
+		if total += n; n > 15 { // they are kept to the minute
+			t.Errorf("%d are due at %s", n, at)
+		}
+	}
+	if total != 60 {
+		t.Errorf("%d of 60 are due", total)
+	}
+}
+
+// A user who asks for a check comes first, also if the target waits for its turn already.
+func TestUrgentFirst(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	var last stele.ID
+	for i := range 20 {
+		last = g.register(fmt.Sprintf("ark:12345/x5%02d", i), fmt.Sprintf("https://a.example/%d", i))
+	}
+	g.on(nil)
+	w := g.newWork(c)
+	if err := c.Ask(g.as("ed"), last); err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxPending { // as if much more waited
+		w.pending[key(fmt.Sprintf("ark\tark:12345/other%d\t0", i))] = &waiting{}
+	}
+	g.look(w)
+	if task, _, ok := w.line.Next(g.clock()); !ok || task.URL != "https://a.example/19" {
+		t.Errorf("%s is next", task.URL)
+	}
+	added := g.register("ark:12345/x5added", "https://b.example/1")
+	if err := c.Ask(g.as("ed"), added); err != nil {
+		t.Fatal(err)
+	}
+	g.look(w)
+	if task, _, ok := w.line.Next(g.clock()); !ok || task.URL != "https://b.example/1" {
+		t.Errorf("%s is next", task.URL)
+	}
+}
+
+// A clock that was ahead must not stop the checks until that time comes.
+func TestClockWasAhead(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Minute)
+	g.register("ark:12345/x5a", "https://a.example/1")
+	g.on(nil)
+	g.pass(400 * day)
+	w := g.newWork(c) // it dies, and does not give the lease back
+	w.place.Wheel = g.clock()
+	if err := w.keep(t.Context(), w.lease, func(b *batch) error { return b.setJSON(t.Context(), placeCell, &w.place) }); err != nil {
+		t.Fatal(err)
+	}
+	g.pass(-400 * day)
+	again := g.newWork(c)
+	if again.place.Wheel.After(g.clock()) {
+		t.Errorf("the turn is at %s", again.place.Wheel)
+	}
+}
+
+// What an owner paused can go on before the pause was to end.
+func TestPauseEndsEarly(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	id := g.register("ark:12345/x5a", "https://a.example/1")
+	g.on(func(l *registrar.LinkChecks) { l.Pauses = []registrar.HostPause{{Until: g.clock().Add(300 * day)}} })
+	g.work(c)
+	g.want(c, id, "unchecked")
+	g.on(func(l *registrar.LinkChecks) { l.Pauses = nil })
+	g.pass(day + time.Hour)
+	g.work(c)
+	g.want(c, id, "ok")
+}
+
+// A time in the future would have the targets checked again with each request.
+func TestFutureSince(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	id := g.register("ark:12345/x5a", "https://a.example/1")
+	if _, _, err := c.Check(g.as("ed"), []stele.ID{id}, g.clock().Add(time.Hour)); stele.KindOf(err) != stele.Invalid {
+		t.Errorf("%v", err)
+	}
+	if _, n, err := c.Check(g.as("ed"), []stele.ID{id}, g.clock().Add(time.Second)); err != nil || n != 1 {
+		t.Errorf("a clock that is a little ahead: %d, %v", n, err)
+	}
+}

@@ -1,0 +1,241 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/links"
+)
+
+// fillDue puts targets into the line that are due at another time than their turn.
+func (w *worker) fillDue(ctx context.Context) error {
+	now := w.now()
+	read := 0
+	for c, err := range w.o.Registrar.CheckList(asServer(ctx), dueCells, "") {
+		if err != nil {
+			return err
+		}
+		at, k, err := parseDue(c.Name)
+		if err != nil {
+			if err := w.remove(ctx, c.Name); err != nil {
+				return err
+			}
+			continue
+		}
+		wanted := string(c.Value) == urgent
+		if read++; at.After(now) || !wanted && len(w.pending) >= maxPending || read > 2*maxPending {
+			break
+		}
+		if p := w.pending[k]; p != nil && wanted && !p.urgent {
+			p.urgent = true
+			if t, ok, err := w.target(ctx, k); err == nil && ok {
+				w.line.Raise(stele.Target{URL: t.url}.Host(), t.url)
+			}
+		}
+		if w.pending[k] != nil || w.isResting(k, now) || w.askedOnly && !wanted {
+			continue
+		}
+		if err := w.add(ctx, k, c.Name, wanted); err != nil {
+			if err := w.rest(ctx, k, err); err != nil {
+				return err
+			}
+		}
+	}
+	return w.flush(ctx)
+}
+
+// fillWheel puts targets into the line whose turn has come. How far it came is kept when all of them are checked.
+func (w *worker) fillWheel(ctx context.Context) error {
+	if len(w.wheel) > 0 || len(w.pending) >= maxPending {
+		return nil
+	}
+	if !w.next.IsZero() {
+		w.place.Wheel, w.next = w.next, time.Time{}
+		if err := w.keep(ctx, w.lease, func(b *batch) error { return b.setJSON(ctx, placeCell, &w.place) }); err != nil {
+			return err
+		}
+	}
+	now := w.now().Add(-slack)
+	to := w.place.Wheel.Add(wheelStep)
+	if to.After(now) {
+		to = now
+	}
+	if to.Sub(w.place.Wheel) < time.Minute {
+		return nil
+	}
+	from, last := slotOf(w.place.Wheel), slotOf(to)
+	if last < from {
+		if err := w.readSlots(ctx, from, slots-1); err != nil {
+			return err
+		}
+		from = 0
+	}
+	if err := w.readSlots(ctx, from, last); err != nil {
+		return err
+	}
+	w.next = to
+	return nil
+}
+
+// readSlots adds what is due of a part of the turn.
+func (w *worker) readSlots(ctx context.Context, from, last int) error {
+	end := fmt.Sprintf("%s%04x", stateCells, last)
+	for c, err := range w.o.Registrar.CheckList(asServer(ctx), stateCells, fmt.Sprintf("%s%04x", stateCells, from)) {
+		if err != nil {
+			return err
+		}
+		if c.Name[:min(len(end), len(c.Name))] > end {
+			break
+		}
+		k := parseState(c.Name)
+		if _, _, err := k.parse(); err != nil {
+			if err := w.remove(ctx, c.Name); err != nil {
+				return err
+			}
+			continue
+		}
+		s, err := links.ReadStatus(c.Value)
+		if err != nil {
+			w.logDamaged(c.Name)
+			s = links.Status{}
+		}
+		if w.pending[k] != nil || w.isResting(k, w.now()) || s.Next.After(w.now()) {
+			continue
+		}
+		if err := w.add(ctx, k, "", false); err != nil {
+			if err := w.rest(ctx, k, err); err != nil {
+				return err
+			}
+		}
+		if w.pending[k] != nil {
+			w.wheel[k] = true
+		}
+	}
+	return w.flush(ctx)
+}
+
+// remove removes a cell whose name is damaged.
+func (w *worker) remove(ctx context.Context, name string) error {
+	w.logDamaged(name)
+	return w.keep(ctx, w.lease, func(b *batch) error { return b.set(ctx, name, nil) })
+}
+
+// add puts a target into the line, or says when it is due instead. Due is the name of the cell that says that it is due now.
+func (w *worker) add(ctx context.Context, k key, due string, wanted bool) error {
+	now := w.now()
+	id, _, err := k.parse()
+	if err != nil {
+		return err
+	}
+	t, ok, err := w.target(ctx, k)
+	if err != nil {
+		return err
+	}
+	s, _, err := w.status(ctx, k)
+	if err != nil {
+		return err
+	}
+	space, err := w.space(ctx, id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !ok, space == nil && !wanted:
+		return w.keep(ctx, w.lease, func(b *batch) error {
+			if due != "" {
+				if err := b.set(ctx, due, nil); err != nil {
+					return err
+				}
+			}
+			return b.forget(ctx, k, &s)
+		})
+	case !wanted && s.URL == links.Hash(t.url) && s.Next.After(now):
+		if due == "" {
+			return nil
+		}
+		return w.keep(ctx, w.lease, func(b *batch) error { return b.set(ctx, due, nil) }) // it was checked since
+	}
+	task := links.Task{URL: t.url, Host: stele.Target{URL: t.url}.Host(), Keys: []string{string(k)}, Rank: links.Routine}
+	switch {
+	case wanted:
+		task.Rank = links.Urgent
+	case s.State == links.Failing:
+		task.Rank = links.Retried
+	}
+	var later time.Time
+	if space != nil && !wanted {
+		if later = space.PausedUntil(task.Host, now); later.Sub(now) > day {
+			later = now.Add(day) // the owner may end the pause before
+		}
+		if space.Quota > 0 && w.used[space.Key()] >= space.Quota {
+			later = now.Truncate(day).Add(day)
+		}
+	}
+	if later.IsZero() {
+		if later, ok = w.line.Add(task, now); ok {
+			w.pending[k] = &waiting{due, wanted}
+			if space != nil {
+				w.used[space.Key()]++
+			}
+			return nil
+		}
+		if task.Rank == links.Routine && !w.line.Host(task.Host).IsOpen() {
+			share, err := w.share(ctx, task.Host)
+			if err != nil {
+				return err
+			}
+			if !links.IsSampled(k.hash(), share) {
+				later = later.Add(links.Turn)
+			}
+		}
+	}
+	w.later = append(w.later, postponement{t, s, due, later})
+	return nil
+}
+
+// share returns which part of the names of a host is asked, in thousandths, and keeps that for the report.
+func (w *worker) share(ctx context.Context, host string) (int, error) {
+	if n, ok := w.names[host]; ok && w.now().Sub(n.at) < day {
+		return n.share, nil
+	}
+	n := counted{at: w.now(), share: 1000}
+	for _, err := range w.o.Store.Pointing(ctx, stele.Location{Host: host}, stele.ID{}) {
+		if err != nil {
+			return 0, err
+		}
+		n.names++
+	}
+	gap := w.pace(host)
+	if gap == 0 {
+		gap = links.Gap
+	}
+	n.share = links.Share(n.names, gap)
+	w.names[host] = n
+	err := w.keep(ctx, w.lease, func(b *batch) error {
+		kept := keptHost{Host: host, Known: *w.line.Host(host)}
+		if n.share < 1000 {
+			kept.Names, kept.Share = n.names, n.share
+			return b.setJSON(ctx, hostCells+host, &kept)
+		}
+		return nil
+	})
+	return n.share, err
+}
+
+// pace returns the gap that an owner allows for a host of their own.
+func (w *worker) pace(host string) (gap time.Duration) {
+	for i := range w.spaces {
+		if !w.spaces[i].On {
+			continue
+		}
+		for _, o := range w.spaces[i].Own {
+			if (host == o.Host || strings.HasSuffix(host, "."+o.Host)) && (gap == 0 || o.Gap > gap) {
+				gap = o.Gap
+			}
+		}
+	}
+	return gap
+}
