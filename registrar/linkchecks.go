@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/net/publicsuffix"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -139,6 +142,8 @@ func (l *LinkChecks) check() error {
 	for i, o := range l.Own {
 		if stele.CheckURL("https://"+o.Host+"/") != nil || strings.ContainsAny(o.Host, "/:") {
 			add(stele.ItemPath("own", i), stele.Messagef("links.host-invalid", `"{host}" is not the name of a host`, o.Host))
+		} else if !hasOneOwner(o.Host) {
+			add(stele.ItemPath("own", i), stele.Messagef("links.host-of-many", `"{host}" is not a domain of one owner; give a name below it`, o.Host))
 		}
 		if o.Gap < leastCheckGap {
 			add(stele.ItemPath("own", i), stele.Messagef("links.pace-too-fast", "{gap} is too short a pause between two requests; {least} is the least", o.Gap, leastCheckGap))
@@ -153,6 +158,16 @@ func (l *LinkChecks) check() error {
 		return nil
 	}
 	return list
+}
+
+// hasOneOwner reports whether a name is a registered domain, or below one, or an address: the settings hold for all hosts below it, and
+// those of org have many owners.
+func hasOneOwner(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	_, err := publicsuffix.EffectiveTLDPlusOne(strings.ToLower(host))
+	return err == nil
 }
 
 // CheckedSpaces returns the settings of all namespaces that have some. The caller is a server.

@@ -149,7 +149,7 @@ var guests = []guest{
 	{"github.com/klauspost/compress", "bulk serve/dnsd"},
 	{"golang.org/x/sys", "doctor internal/disk serve/dnsd server"}, // to swap two folders in one step; sockets
 	{"golang.org/x/text", "search web/language auth/password"},     // to compare words whatever their diacritics; to prepare passwords
-	{"golang.org/x/net", "links usage"},                            // public suffixes, and the text of HTML
+	{"golang.org/x/net", "links registrar usage"},                  // public suffixes, and the text of HTML
 	{"golang.org/x/crypto", "auth/password"},                       // argon2id
 	{"github.com/maypok86/otter/v2", "resolver client"},
 	{"rsc.io/qr", "web"},

@@ -398,6 +398,8 @@ func TestPauseAndQuota(t *testing.T) {
 		func(l *registrar.LinkChecks) { l.Quota = -1 },
 		func(l *registrar.LinkChecks) { l.Own = []registrar.OwnHost{{Host: "a b", Gap: time.Second}} },
 		func(l *registrar.LinkChecks) { l.Own = []registrar.OwnHost{{Host: "a.example", Gap: time.Millisecond}} },
+		func(l *registrar.LinkChecks) { l.Own = []registrar.OwnHost{{Host: "org", Gap: time.Second}} },
+		func(l *registrar.LinkChecks) { l.Own = []registrar.OwnHost{{Host: "co.uk", Gap: time.Second}} },
 	} {
 		if _, err := g.r.SetLinkChecks(g.as("olga"), stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}, bad); stele.KindOf(err) != stele.Invalid {
 			t.Errorf("bad settings: %v", err)
