@@ -90,18 +90,18 @@ func (d *dnsBench) export(ctx context.Context) error {
 
 // startOurs starts our server on a core, and returns how long it took from there to its
 // first answer. Nothing limits how much it answers, as nothing limits the others.
-func (d *dnsBench) startOurs(ctx context.Context, core int) (*nameServer, time.Duration, error) {
-	return d.startOursOn(ctx, strconv.Itoa(core))
+func (d *dnsBench) startOurs(ctx context.Context, core int, flags ...string) (*nameServer, time.Duration, error) {
+	return d.startOursOn(ctx, strconv.Itoa(core), flags...)
 }
 
 // startOursOn is the same for some cores, in the form of taskset's list.
-func (d *dnsBench) startOursOn(ctx context.Context, cores string) (*nameServer, time.Duration, error) {
+func (d *dnsBench) startOursOn(ctx context.Context, cores string, flags ...string) (*nameServer, time.Duration, error) {
 	at, err := freeAddress()
 	if err != nil {
 		return nil, 0, err
 	}
-	return startNameServer(ctx, cores, "stele", at, d.stele, "serve", "--data", d.published,
-		"--dns", at, "--notify-allow", "127.0.0.0/8", "--transfer-allow", "127.0.0.0/8", "--dns-rate", "0", "--dns-signatures", "0", "--http", "127.0.0.1:0", "--log-level", "warn")
+	return startNameServer(ctx, cores, "stele", at, d.stele, append([]string{"serve", "--data", d.published,
+		"--dns", at, "--notify-allow", "127.0.0.0/8", "--transfer-allow", "127.0.0.0/8", "--dns-rate", "0", "--dns-signatures", "0", "--http", "127.0.0.1:0", "--log-level", "warn"}, flags...)...)
 }
 
 // nameServer is a server that answers questions of the DNS.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,6 +147,7 @@ func (r *registryBench) restart(ctx context.Context, w *tabwriter.Writer, s *ser
 type load struct {
 	core          int
 	script, names string
+	lasts         time.Duration // loadFor if 0
 }
 
 // answers is what the load saw, and what it cost the server.
@@ -161,13 +163,18 @@ func (a answers) perCPU() float64 { return float64(a.number) / a.cpu.Seconds() }
 
 // run asks a server for a while. An answer that is an error makes it fail.
 func (l *load) run(ctx context.Context, s *server) (a answers, err error) {
-	return wrk(ctx, l.core, s, l.script, l.names)
+	return wrkFor(ctx, cmp.Or(l.lasts, loadFor), l.core, s, l.script, l.names)
 }
 
 // wrk has wrk ask a server as a script says, which gets the arguments. It runs on one
 // core, or on all if that is negative.
 func wrk(ctx context.Context, core int, s *server, script string, args ...string) (a answers, err error) {
-	words := append([]string{"--threads=1", fmt.Sprintf("--connections=%d", connections), "--duration=" + loadFor.String(),
+	return wrkFor(ctx, loadFor, core, s, script, args...)
+}
+
+// wrkFor is wrk for a while of another length, in whole seconds.
+func wrkFor(ctx context.Context, lasts time.Duration, core int, s *server, script string, args ...string) (a answers, err error) {
+	words := append([]string{"--threads=1", fmt.Sprintf("--connections=%d", connections), fmt.Sprintf("--duration=%.0fs", lasts.Seconds()),
 		"--timeout=1m", "--latency", "--script=" + script, s.url, "--"}, args...)
 	cmd := exec.CommandContext(ctx, "wrk", words...)
 	if core >= 0 {

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+)
+
+const (
+	// countedFor is how long names are asked for in a round. It has some intervals, so that what is written is
+	// measured too, as often as in use.
+	countedFor    = time.Minute
+	usageInterval = 30 * time.Second
+	usageRounds   = 3
+)
+
+// readerScript is what wrk runs: readers with browsers ask for names, of which a few are asked for often (Zipf's law).
+const readerScript = `
+local names, width, span
+local agents = {}
+local before, behind = "GET /ark:12345/", "\r\nAccept: text/html,application/xhtml+xml,*/*;q=0.8\r\n\r\n"
+function init(args)
+  local file = assert(io.open(args[1], "rb"))
+  names = file:read("*a")
+  file:close()
+  width = names:find("\n", 1, true)
+  span = math.log(#names / width)
+  math.randomseed(os.time())
+  for i = 1, 500 do
+    agents[i] = string.format(" HTTP/1.1\r\nHost: id.example.org\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:%d.0) Gecko/20100101 Firefox/%d.%d", 100 + i % 50, 100 + i % 50, i)
+  end
+end
+function request()
+  local at = (math.floor(math.exp(math.random() * span)) - 1) * width
+  return before .. names:sub(at + 1, at + width - 1) .. agents[math.random(1, 500)] .. behind
+end
+` + loadEnd
+
+// counting compares the CPU time of redirects and of answers of the DNS that are counted with that of those which are
+// not, in servers of the same registry that take turns.
+func (d *dnsBench) counting(ctx context.Context, w *tabwriter.Writer) (err error) {
+	cores, err := twoCores()
+	if err != nil {
+		return err
+	}
+	if err := d.fill(ctx); err != nil {
+		return err
+	}
+	l := load{core: cores[1], script: filepath.Join(d.work, "readers.lua"), names: filepath.Join(d.work, "reader-names"), lasts: countedFor}
+	if err := errors.Join(os.WriteFile(l.script, []byte(readerScript), 0o644), writeNames(l.names, d.records)); err != nil {
+		return err
+	}
+	var each [2][]float64
+	var ratios []float64
+	for i := range usageRounds {
+		var seen [2]float64
+		for j, counted := range []bool{true, false} {
+			if seen[j], err = d.redirectsCounted(ctx, &l, cores[0], counted); err != nil {
+				return err
+			}
+			each[j] = append(each[j], seen[j])
+		}
+		ratios = append(ratios, seen[0]/seen[1])
+		progress("redirects, round %d of %d: %.1f us of CPU each with counting, and %.1f us without", i+1, usageRounds, seen[0], seen[1])
+	}
+	fmt.Fprintf(w, "redirects that are counted : not counted, CPU time each\t%.1f us\t%.1f us\t%.3f\t\tat most 1.03\n", median(each[0]), median(each[1]), median(ratios))
+	return d.answersCounted(ctx, w, cores)
+}
+
+// redirectsCounted returns what a redirect costs, in microseconds. The server ends before the time is
+// taken, so that all figures are written.
+func (d *dnsBench) redirectsCounted(ctx context.Context, l *load, core int, counted bool) (micros float64, err error) {
+	s, _, err := d.startStele(ctx, core, fmt.Sprintf("--usage=%t", counted), "--usage-interval="+usageInterval.String())
+	if err != nil {
+		return 0, err
+	}
+	s.settle(ctx)
+	warm := *l
+	warm.lasts = loadFor
+	if _, err := warm.run(ctx, s); err != nil {
+		return 0, errors.Join(err, s.stop())
+	}
+	before := usedBy(s.pid())
+	a, err := l.run(ctx, s)
+	if err := errors.Join(err, s.stop()); err != nil {
+		return 0, err
+	}
+	state := s.cmd.ProcessState
+	return (state.UserTime() + state.SystemTime() - before).Seconds() * 1e6 / float64(a.number), nil
+}
+
+// answersCounted is the same for answers of the DNS, which are counted by zone.
+func (d *dnsBench) answersCounted(ctx context.Context, w *tabwriter.Writer, cores [2]int) (err error) {
+	if err := d.export(ctx); err != nil {
+		return err
+	}
+	l := dnsLoad{core: cores[1], questions: d.questions}
+	turns := max(1, askAtLeast/d.names)
+	var each [2][]float64
+	var ratios []float64
+	for i := range dnsPairs {
+		var seen [2]dnsAnswers
+		for j, counted := range []bool{true, false} {
+			s, _, err := d.startOurs(ctx, cores[0], fmt.Sprintf("--usage=%t", counted))
+			if err != nil {
+				return err
+			}
+			for _, times := range []int{2, turns} { // the first time answers are made, and kept
+				if seen[j], err = l.run(ctx, s, times, time.Hour); err != nil {
+					return errors.Join(err, s.stop())
+				}
+			}
+			if err := s.stop(); err != nil {
+				return err
+			}
+			each[j] = append(each[j], seen[j].each())
+		}
+		ratios = append(ratios, seen[0].each()/seen[1].each())
+		progress("answers, round %d of %d: %.2f us of CPU each with counting, and %.2f us without", i+1, dnsPairs, seen[0].each(), seen[1].each())
+	}
+	fmt.Fprintf(w, "answers of the DNS that are counted : not counted, CPU time each\t%.2f us\t%.2f us\t%.3f\t\tat most 1.02\n", median(each[0]), median(each[1]), median(ratios))
+	return nil
+}
