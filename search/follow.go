@@ -28,6 +28,8 @@ const (
 	maxArena = 64 << 20
 	maxFound = 16 << 20
 
+	wholeBlocks = 4 // that are indexed before KeepUp looks whether it should end
+
 	lookEvery  = time.Second // for changes that the index was not told of
 	flushAfter = 30          // looks without changes
 	tellFrom   = 200_000     // changes behind from which on progress is logged
@@ -96,12 +98,15 @@ func (x *Index) flush() {
 // CatchUp indexes all changes that were committed before it was called.
 func (x *Index) CatchUp(ctx context.Context) error { return x.catchUp(ctx, false) }
 
-// catchUp indexes all changes, or those of whole blocks.
+// catchUp indexes all changes, or those of some whole blocks, which it finishes when the context ends.
 func (x *Index) catchUp(ctx context.Context, whole bool) error {
 	if err := x.take(ctx); err != nil {
 		return err
 	}
 	defer func() { <-x.turn }()
+	if whole { // it is little, and what an import offered would have to be read from the store otherwise
+		ctx = context.WithoutCancel(ctx)
+	}
 	err := x.advance(ctx, whole)
 	if errors.Is(err, errDamaged) || pebble.IsCorruptionError(err) {
 		x.breakOff(err)
@@ -193,6 +198,7 @@ func (x *Index) follow(ctx context.Context, whole bool, progress func(Status)) e
 				if last = (last+1)/blockSize*blockSize - 1; last+1 == 0 || last <= at.mark.Seq {
 					return nil
 				}
+				last = min(last, at.mark.Seq/blockSize*blockSize+(wholeBlocks+1)*blockSize-1)
 			}
 			if err := x.index(ctx, last, progress); !errors.Is(err, errOtherFeed) {
 				// Records of changes that are not indexed were used if it failed, and those that were

@@ -171,9 +171,12 @@ func (x *Index) KeepUp(ctx context.Context) error {
 			return nil
 		case <-x.wake:
 		}
-		// What is under way when an import ends would have to be read from the store otherwise.
-		if err := x.catchUp(context.WithoutCancel(ctx), true); err != nil {
-			return err
+		for more := true; more && ctx.Err() == nil; {
+			before := x.at.Load()
+			if err := x.catchUp(ctx, true); err != nil && ctx.Err() == nil {
+				return err
+			}
+			more = x.at.Load() != before
 		}
 	}
 }
