@@ -31,6 +31,9 @@ func NewReplacement(from, to, namespace string) (Replacement, error) {
 	if len(problems) == 0 && r.isHost() == strings.Contains(r.To, "://") {
 		problems = stele.Problems{{Path: "to", Err: stele.Messagef("replace.kinds-differ", "give two hosts, or two beginnings of URLs")}}
 	}
+	if len(problems) == 0 && !r.isHost() && hasPath(r.From) && !hasPath(r.To) { // the host would grow by what follows
+		problems = stele.Problems{{Path: "to", Err: stele.Messagef("replace.path-missing", "the old beginning has a path, so give the new one with a path too, such as {example}", r.To+"/")}}
+	}
 	if len(problems) == 0 && r.From == r.To {
 		problems = stele.Problems{{Path: "to", Err: stele.Messagef("replace.nothing-changes", "it is the same as before")}}
 	}
@@ -57,6 +60,20 @@ func checkBeginning(text string) error {
 		return stele.Messagef("replace.beginning-wrong", `"{text}" is neither a host nor the beginning of a URL with a host`, text)
 	}
 	return nil
+}
+
+// hasPath reports whether the beginning of a URL goes on after its host.
+func hasPath(beginning string) bool {
+	_, rest, _ := strings.Cut(beginning, "://")
+	return strings.Contains(rest, "/")
+}
+
+// isNested reports whether a URL that has changed may have the old beginning still.
+func (r Replacement) isNested() bool {
+	if r.isHost() {
+		return strings.EqualFold(r.From, r.To)
+	}
+	return strings.HasPrefix(r.To, r.From) || strings.HasPrefix(r.From, r.To)
 }
 
 // isHost reports whether hosts are replaced, in URLs of any protocol.

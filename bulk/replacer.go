@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -14,20 +15,24 @@ import (
 )
 
 // Replacer gives targets of many records another beginning, in the registry that this process has
-// open. It changes the targets that it has seen and no others: a record that another user changes
-// meanwhile is refused.
+// open. It changes no more records than the caller agreed to, and refuses a record that another user
+// changes meanwhile.
 //
 // A run is an import: its versions have a number, by which they can be reverted. A run that is cut
 // off goes on when the same replacement is run again by the same user. It never changes a record
-// twice, not even where the new beginning begins with the old one.
+// twice, not even where the new beginning begins with the old one, and not if the same replacement
+// is run again after it has ended.
 type Replacer struct {
 	Replacement
 	Registrar *registrar.Registrar
 	Schemes   *stele.Schemes
 
-	// Pace is called before so many records are looked at or written, and returns the context for it,
+	// Pace is called before so many records are judged or written, and returns the context for it,
 	// with the rights that the caller has then. It may be nil.
 	Pace func(records int) (context.Context, error)
+
+	// Scanned is called after so many records at the host were read. It may be nil.
+	Scanned func(records int) error
 
 	// Judged is called with how many records a run has looked at before it writes any. It may be nil.
 	Judged func(records int) error
@@ -53,14 +58,21 @@ type ReplaceCounts struct {
 	Refused int
 }
 
-// replacePart is how many records are judged or written together.
-const replacePart = 1000
+// replacePart is how many records are judged or written together, and replaceBytes how large they
+// are together, about, as a store has them.
+const (
+	replacePart  = 1000
+	replaceBytes = 16 << 20
+)
 
 // replaceRun is a replacement under way.
 type replaceRun struct {
 	*Replacer
+	held    []byte // the mark as it is kept
 	mark    replaceMark
-	resumes bool // an earlier run was cut off
+	resumes bool     // an earlier run was cut off
+	earlier []uint64 // the runs of the same replacement that are not reverted
+	most    int      // records that may change
 	counts  ReplaceCounts
 }
 
@@ -69,7 +81,13 @@ type replaceMark struct {
 	Import uint64 `json:"import"`
 	Expect int    `json:"expect"` // records that the caller agreed to
 	Done   bool   `json:"done,omitempty"`
+
+	// Earlier are the runs before, the last ones, of a replacement whose new beginning has the old one.
+	Earlier []uint64 `json:"earlier,omitempty"`
 }
+
+// maxEarlier is how many earlier runs are known.
+const maxEarlier = 50
 
 // Judge finds out what the replacement would do, and tells of each record.
 func (r *Replacer) Judge(ctx context.Context, told func(Replaced) error) (ReplaceCounts, error) {
@@ -91,11 +109,19 @@ func (r *Replacer) Run(ctx context.Context, expect int, told func(Replaced) erro
 	if err := run.each(ctx, 0, func(Replaced) error { return nil }); err != nil {
 		return ReplaceCounts{}, err
 	}
-	if n := run.counts.Changed; n != expect && !(run.resumes && expect == run.mark.Expect) {
+	n := run.counts.Changed
+	if n != expect && !(run.resumes && expect == run.mark.Expect && n <= expect) {
 		return ReplaceCounts{}, stele.Errorf("replace", stele.ID{}, stele.Conflict, "replace.count-not-expected",
 			"{count} records would change now, not {expected}; nothing was written; look at them again", n, expect)
 	}
-	run.counts = ReplaceCounts{}
+	run.counts, run.most = ReplaceCounts{}, n
+	if n == 0 && !run.resumes {
+		if err := r.Registrar.MayImport(ctx); err != nil {
+			return ReplaceCounts{}, err
+		}
+		err := run.each(ctx, 0, told)
+		return run.counts, err
+	}
 	return run.write(ctx, expect, told)
 }
 
@@ -109,11 +135,17 @@ func (r *Replacer) begin(ctx context.Context) (*replaceRun, error) {
 	if err := json.Unmarshal(data, &run.mark); err != nil {
 		return nil, stele.Errorf("replace", stele.ID{}, stele.Internal, "replace.bookmark-damaged", "what is kept of an earlier replacement is damaged: {cause}", err)
 	}
-	i, err := r.Registrar.Import(ctx, run.mark.Import)
-	if err != nil && !errors.Is(err, stele.NotFound) {
-		return nil, err
+	run.held = data
+	for _, number := range append(run.mark.Earlier, run.mark.Import) {
+		i, err := r.Registrar.Import(ctx, number)
+		if err != nil && !errors.Is(err, stele.NotFound) {
+			return nil, err
+		}
+		if err == nil && i.Reverted == 0 {
+			run.earlier = append(run.earlier, number)
+			run.resumes = number == run.mark.Import && !run.mark.Done
+		}
 	}
-	run.resumes = err == nil && !run.mark.Done && i.Reverted == 0
 	return run, nil
 }
 
@@ -133,6 +165,9 @@ func (r Replacement) Label() string {
 func (run *replaceRun) write(ctx context.Context, expect int, told func(Replaced) error) (_ ReplaceCounts, err error) {
 	if !run.resumes {
 		run.mark = replaceMark{Expect: expect}
+		if run.isNested() {
+			run.mark.Earlier = run.earlier[max(0, len(run.earlier)-maxEarlier):]
+		}
 		if run.mark.Import, err = run.Registrar.BeginImport(ctx, run.Label()); err != nil {
 			return run.counts, err
 		}
@@ -153,10 +188,14 @@ func (run *replaceRun) write(ctx context.Context, expect int, told func(Replaced
 
 func (run *replaceRun) keep(ctx context.Context) error {
 	data, err := json.Marshal(run.mark)
-	if err == nil {
-		_, err = run.Registrar.Ingest(ctx, nil, registrar.ImportOptions{Name: run.name(), Bookmark: data})
+	if err != nil {
+		return err
 	}
-	return err
+	if _, err := run.Registrar.Ingest(ctx, nil, registrar.ImportOptions{Name: run.name(), Bookmark: data, OnlyAfter: true, Held: run.held}); err != nil {
+		return err
+	}
+	run.held = data
+	return nil
 }
 
 // each judges the records that match, or writes them as a part of an import, and tells of each.
@@ -176,9 +215,18 @@ func (run *replaceRun) each(ctx context.Context, number uint64, told func(Replac
 		if list, err = run.left(ctx, list); err != nil {
 			return err
 		}
+		var late []*stele.Record
+		if room := run.most - run.counts.Changed; number != 0 && len(list) > room {
+			list, late = list[:room], list[room:]
+		}
 		done, err := run.Write(ctx, list, number)
 		if err != nil {
 			return err
+		}
+		for _, rec := range late {
+			one := run.replaced(rec)
+			one.Err = stele.Errorf("replace", rec.ID, stele.Conflict, "replace.not-counted", "more records match by now than were counted; give the same command again for this one")
+			done = append(done, one)
 		}
 		for i := range done { // all are counted, even if the caller is gone
 			if done[i].IsRefused() {
@@ -200,34 +248,40 @@ func (run *replaceRun) each(ctx context.Context, number uint64, told func(Replac
 	}
 }
 
-// left leaves out records that an earlier run, which was cut off, has changed.
+// left leaves out records that an earlier run has changed and that match still. One that has been put back
+// since is not left out, as far as its URL tells.
 func (run *replaceRun) left(ctx context.Context, list []*stele.Record) (todo []*stele.Record, err error) {
-	if !run.resumes {
+	if len(run.earlier) == 0 || !run.isNested() {
 		return list, nil
 	}
 	for _, rec := range list {
-		done := rec.Import == run.mark.Import
+		done := slices.Contains(run.earlier, rec.Import)
 		if !done {
-			if done, err = run.Changed(ctx, rec.ID, run.mark.Import); err != nil {
+			if done, err = run.Changed(ctx, rec.ID, run.earlier...); err != nil {
 				return nil, err
 			}
 		}
-		if !done {
+		if !done || !run.hasNew(rec) {
 			todo = append(todo, rec)
 		}
 	}
 	return todo, nil
 }
 
-// Changed reports whether an import has written a version of a record.
-func (r *Replacer) Changed(ctx context.Context, id stele.ID, number uint64) (bool, error) {
+// hasNew reports whether a target of a record has the new beginning.
+func (run *replaceRun) hasNew(rec *stele.Record) bool {
+	return slices.ContainsFunc(rec.Targets, func(t stele.Target) bool { return run.isHost() || strings.HasPrefix(t.URL, run.To) })
+}
+
+// Changed reports whether one of some imports has written a version of a record.
+func (r *Replacer) Changed(ctx context.Context, id stele.ID, numbers ...uint64) (bool, error) {
 	for rec, err := range r.Registrar.History(ctx, id) {
 		switch {
 		case errors.Is(err, stele.NotFound), errors.Is(err, stele.Forbidden):
 			return false, nil
 		case err != nil:
 			return false, err
-		case rec.ID == id && rec.Import == number:
+		case rec.ID == id && slices.Contains(numbers, rec.Import):
 			return true, nil
 		}
 	}
@@ -242,9 +296,13 @@ func (r *Replacer) Part(ctx context.Context, after stele.ID, most int) (list []*
 	if err != nil {
 		return nil, err
 	}
+	scanned, size := 0, 0
 	for rec, err := range r.Registrar.Pointing(ctx, stele.Location{Host: r.Host()}, after) {
 		if err == nil {
 			err = ctx.Err()
+		}
+		if scanned++; err == nil && scanned%replacePart == 0 && r.Scanned != nil {
+			err = r.Scanned(replacePart)
 		}
 		if err != nil {
 			return nil, err
@@ -253,7 +311,8 @@ func (r *Replacer) Part(ctx context.Context, after stele.ID, most int) (list []*
 			continue
 		}
 		if _, ok := r.Apply(rec); ok {
-			if list = append(list, rec); len(list) == most {
+			list, size = append(list, rec), size+rec.StoredSize()
+			if len(list) == most || size >= replaceBytes {
 				return list, nil
 			}
 		}
@@ -294,13 +353,7 @@ func (r *Replacer) Write(ctx context.Context, list []*stele.Record, number uint6
 			return nil, err
 		}
 		rows, o.Versions = append(rows, row), append(o.Versions, rec.Version)
-		done[i] = Replaced{ID: rec.ID, Title: rec.Metadata[stele.What]}
-		for _, t := range rec.Targets {
-			if next, ok := r.URL(t.URL); ok {
-				done[i].Old, done[i].New = t.URL, next
-				break
-			}
-		}
+		done[i] = r.replaced(rec)
 	}
 	if err := Ingest(ctx, r.Registrar, rows, o); err != nil {
 		return nil, err
@@ -311,9 +364,21 @@ func (r *Replacer) Write(ctx context.Context, list []*stele.Record, number uint6
 	return done, nil
 }
 
+// replaced tells what becomes of a record.
+func (r *Replacer) replaced(rec *stele.Record) Replaced {
+	one := Replaced{ID: rec.ID, Title: rec.Metadata[stele.What]}
+	for _, t := range rec.Targets {
+		if next, ok := r.URL(t.URL); ok {
+			one.Old, one.New = t.URL, next
+			break
+		}
+	}
+	return one
+}
+
 // row returns a record as a row of an import that changes its targets.
 func (r *Replacer) row(rec *stele.Record) (*Row, error) {
-	next := *rec
+	next := stele.Record{ID: rec.ID} // what else it has may be a megabyte
 	next.Targets, _ = r.Apply(rec)
 	var said map[string]json.RawMessage
 	if err := json.Unmarshal(document.AppendRecord(nil, &next), &said); err != nil {

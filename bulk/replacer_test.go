@@ -222,3 +222,91 @@ func TestReplaceRights(t *testing.T) {
 		t.Errorf("%d of 3 are as they were", got)
 	}
 }
+
+// TestReplaceTwice: the same replacement changes no record twice after it has ended, one that was put back
+// again, and new ones; nor do two runs at once.
+func TestReplaceTwice(t *testing.T) {
+	s := newReplaceSite(t, 5)
+	replace := s.replacer("https://example.org/", "https://example.org/new/")
+	first, err := replace.Run(s.ctx, 5, quiet)
+	if err != nil || first.Changed != 5 {
+		t.Fatalf("got %+v, %v", first, err)
+	}
+	for _, expect := range []int{5, 0} { // as a client does whose answer was lost
+		n, err := replace.Run(s.ctx, expect, quiet)
+		if n != (bulk.ReplaceCounts{}) || (err == nil) != (expect == 0) {
+			t.Errorf("again, for %d: got %+v, %v", expect, n, err)
+		}
+	}
+	if _, err := s.r.Update(s.ctx, s.id(2), 0, func(r *stele.Record) error { r.Targets[0].URL = "https://example.org/back"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	second, err := replace.Run(s.ctx, 1, quiet)
+	if err != nil || second.Changed != 1 || second.Import == first.Import {
+		t.Fatalf("got %+v, %v", second, err)
+	}
+	if n, err := replace.Judge(s.ctx, quiet); err != nil || n.Changed != 0 {
+		t.Errorf("a third time: got %+v, %v", n, err)
+	}
+	if got := s.count("https://example.org/new/new/"); got != 0 {
+		t.Errorf("%d records were changed twice", got)
+	}
+
+	s = newReplaceSite(t, 5)
+	one, other := s.replacer("https://example.org/", "https://example.org/new/"), s.replacer("https://example.org/", "https://example.org/new/")
+	one.Judged = func(int) error { // it has counted, and not begun
+		one.Judged = nil
+		_, err := other.Run(s.ctx, 5, quiet)
+		return err
+	}
+	if n, err := one.Run(s.ctx, 5, quiet); !errors.Is(err, stele.Conflict) {
+		t.Errorf("the slower of two runs: got %+v, %v", n, err)
+	}
+	if all, twice := s.count("https://example.org/new/"), s.count("https://example.org/new/new/"); all != 5 || twice != 0 {
+		t.Errorf("of 5 records %d were changed, and %d twice", all, twice)
+	}
+}
+
+// TestReplaceMore: no more records change than were counted, and nothing is kept of a run without any.
+func TestReplaceMore(t *testing.T) {
+	s := newReplaceSite(t, 3)
+	replace := s.replacer("example.org", "new.example.org")
+	replace.Judged = func(int) error {
+		replace.Judged = nil
+		early, err := s.schemes.Parse("ark:12345/a") // before those that were looked at
+		if err != nil {
+			return err
+		}
+		_, err = s.r.Register(s.ctx, &stele.Record{ID: early, Targets: []stele.Target{
+			{Service: stele.N2L, URL: "https://example.org/late", Order: stele.DefaultOrder, Preference: stele.DefaultPreference},
+			{Service: stele.N2C, URL: "https://other.example/1", Order: stele.DefaultOrder, Preference: stele.DefaultPreference},
+		}})
+		return err
+	}
+	n, err := replace.Run(s.ctx, 3, quiet)
+	if err != nil || n.Changed != 3 || n.Refused != 1 {
+		t.Fatalf("got %+v, %v", n, err)
+	}
+	if got := s.count("https://new.example.org/"); got != 3 {
+		t.Errorf("%d records were changed", got)
+	}
+	if n, err := s.replacer("nothing.example", "new.example").Run(s.ctx, 0, quiet); err != nil || n != (bulk.ReplaceCounts{}) {
+		t.Errorf("got %+v, %v", n, err)
+	}
+}
+
+// TestReplacePath: what follows an old beginning never becomes a part of the new host.
+func TestReplacePath(t *testing.T) {
+	for _, to := range []string{"https://new.example", "https://new.example?x"} {
+		if _, err := bulk.NewReplacement("https://old.example/", to, ""); !errors.Is(err, stele.Invalid) {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	r, err := bulk.NewReplacement("https://old.example", "https://new.example", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := r.URL("https://old.example/x"); !ok || got != "https://new.example/x" {
+		t.Errorf("got %s, %t", got, ok)
+	}
+}

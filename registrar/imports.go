@@ -57,24 +57,32 @@ func (i *Import) cell(before []byte) (stele.CellChange, error) {
 // BeginImport gives an import a number. Numbers begin with 1 and are never used again.
 // Forbidden for a caller that may write in no namespace.
 func (r *Registrar) BeginImport(ctx context.Context, label string) (uint64, error) {
-	const op = "begin import"
-	if err := identify(ctx, op); err != nil {
+	if err := r.MayImport(ctx); err != nil {
 		return 0, err
+	}
+	if len(label) > MaxLabel {
+		return 0, refuse(opBeginImport, stele.ID{}, stele.Invalid, "import.label-too-long", "the label of the import has {size} bytes; {most} are the most", len(label), MaxLabel)
+	}
+	i := Import{Label: label}
+	err := r.beginImport(ctx, opBeginImport, &i)
+	return i.Number, err
+}
+
+const opBeginImport = "begin import"
+
+// MayImport returns nil if the caller may write in some namespace, and so begin an import.
+func (r *Registrar) MayImport(ctx context.Context) error {
+	if err := identify(ctx, opBeginImport); err != nil {
+		return err
 	}
 	s, err := r.view(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	who := auth.From(ctx)
-	switch {
-	case !who.Admin && !s.mayWriteSomewhere(who):
-		return 0, refuse(op, stele.ID{}, stele.Forbidden, "import.no-namespace-to-write", `"{user}" may write in no namespace; ask the owner of one, or an administrator, for the role editor`, who.Name)
-	case len(label) > MaxLabel:
-		return 0, refuse(op, stele.ID{}, stele.Invalid, "import.label-too-long", "the label of the import has {size} bytes; {most} are the most", len(label), MaxLabel)
+	if who := auth.From(ctx); !who.Admin && !s.mayWriteSomewhere(who) {
+		return refuse(opBeginImport, stele.ID{}, stele.Forbidden, "import.no-namespace-to-write", `"{user}" may write in no namespace; ask the owner of one, or an administrator, for the role editor`, who.Name)
 	}
-	i := Import{Label: label}
-	err = r.beginImport(ctx, op, &i)
-	return i.Number, err
+	return nil
 }
 
 // beginImport gives an import its number, and commits it.

@@ -1,6 +1,7 @@
 package registrar
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"runtime"
@@ -53,6 +54,11 @@ type ImportOptions struct {
 	// its bookmark writes nothing twice. No bookmark is kept if Name is empty.
 	Name     string
 	Bookmark []byte
+
+	// OnlyAfter makes sure that the bookmark is Held until now: a Conflict if another run of the same
+	// import has moved it.
+	OnlyAfter bool
+	Held      []byte
 }
 
 // Bookmark returns how far the import of that name is; nil if it never began. Each user
@@ -405,6 +411,9 @@ func (in *intake) bookmark(ctx context.Context) (*stele.MinterState, error) {
 	before, err := in.Bookmark(ctx, in.o.Name)
 	if err != nil {
 		return nil, err
+	}
+	if in.o.OnlyAfter && !bytes.Equal(before, in.o.Held) {
+		return nil, refuse(opImport, stele.ID{}, stele.Conflict, "import.runs-twice", "the same was begun at another place meanwhile; wait until that has ended, and look again")
 	}
 	return &stele.MinterState{Name: bookmarkOf(ctx, in.o.Name), Before: before, After: in.o.Bookmark}, nil
 }

@@ -175,7 +175,10 @@ func (r *replaceReport) end(n bulk.ReplaceCounts) error {
 		if more > 0 {
 			fmt.Fprintf(r.stdout, "and %s more; --json prints all\n", grouped(int64(more)))
 		}
-		text := fmt.Sprintf("%s changed, %s refused; import %d", grouped(int64(n.Changed)), grouped(int64(n.Refused)), n.Import)
+		text := fmt.Sprintf("%s changed, %s refused", grouped(int64(n.Changed)), grouped(int64(n.Refused)))
+		if n.Import != 0 {
+			text += fmt.Sprintf("; import %d", n.Import)
+		}
 		if r.dry {
 			text = fmt.Sprintf("%s records would change, %s refused; nothing was written", grouped(int64(n.Changed)), grouped(int64(n.Refused)))
 		}

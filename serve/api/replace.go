@@ -41,7 +41,7 @@ func (h *Handler) replaceTargets(c *call) error {
 	ctx, stop := c.running()
 	defer stop()
 	answer := &replacing{c: c}
-	replacer := &bulk.Replacer{Replacement: r, Registrar: h.o.Registrar, Schemes: h.o.Schemes, Pace: answer.pace}
+	replacer := &bulk.Replacer{Replacement: r, Registrar: h.o.Registrar, Schemes: h.o.Schemes, Pace: answer.pace, Scanned: answer.scanned}
 	var counts bulk.ReplaceCounts
 	if want.Expect == nil {
 		counts, err = replacer.Judge(ctx, answer.tell)
@@ -69,10 +69,18 @@ type replacing struct {
 	out *stream // nil until the answer begins
 }
 
-// pace waits until the caller may change so many records, and recognises the caller again.
+// pace waits until the caller may change so many records, and recognises the caller again. The
+// connection gets more time: there may be nothing to tell for long.
 func (a *replacing) pace(records int) (context.Context, error) {
+	a.c.extend(0)
 	err := a.c.pace(records)
 	return a.c.ctx, err
+}
+
+// scanned is the same for records that are only read.
+func (a *replacing) scanned(records int) error {
+	_, err := a.pace(records)
+	return err
 }
 
 // quietRecords is how many records are judged before the client is told that there is work going on.
