@@ -46,9 +46,14 @@ func (r *Registrar) EndLink(ctx context.Context, id string) error {
 	if len(auth.LinkCells+id) > stele.MaxCellName {
 		return nil
 	}
-	value, err := r.store.Cell(ctx, auth.LinkCells+id)
-	if err != nil || value == nil {
-		return tell(opEndLink, err)
+	for attempt := 1; ; attempt++ { // its user may use it at this moment
+		value, err := r.store.Cell(ctx, auth.LinkCells+id)
+		if err != nil || value == nil {
+			return tell(opEndLink, err)
+		}
+		err = r.apply(ctx, opEndLink, &stele.Commit{Cells: []stele.CellChange{{Name: auth.LinkCells + id, Before: value}}})
+		if err == nil || !r.again(ctx, err, attempt) {
+			return err
+		}
 	}
-	return r.apply(ctx, opEndLink, &stele.Commit{Cells: []stele.CellChange{{Name: auth.LinkCells + id, Before: value}}})
 }

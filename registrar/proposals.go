@@ -299,10 +299,11 @@ func (r *Registrar) ProposalsAfter(ctx context.Context, after string) iter.Seq2[
 			yield(nil, err)
 			return
 		}
+		from := ""
 		if after != "" {
-			after = proposalCells + after
+			from = proposalCells + after
 		}
-		for c, err := range r.store.Cells(ctx, proposalCells, after) {
+		for c, err := range r.store.Cells(ctx, proposalCells, from) {
 			if err != nil {
 				yield(nil, tell(op, err))
 				return

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -19,7 +18,7 @@ import (
 // no mail for it. It is not retried: if the answer is lost, the user is there, and needs another link.
 func (r *Registry) Invite(ctx context.Context, in registrar.Invitation) (made registrar.Invited, err error) {
 	const op = "invite user"
-	body := apijson.NewInvitation{Name: in.User.Name, Groups: in.User.Groups, Admin: in.User.Admin, Role: string(in.Role), Seconds: int(in.Life / time.Second)}
+	body := apijson.NewInvitation{Name: in.User.Name, Groups: in.User.Groups, Admin: in.User.Admin, Role: string(in.Role), Seconds: wholeSeconds(in.Life)}
 	if in.Namespace != (stele.NamespaceKey{}) {
 		body.Namespace = in.Namespace.String()
 	}

@@ -119,7 +119,7 @@ func (r *Registry) CreateToken(ctx context.Context, want auth.TokenRequest) (cre
 // which the server shows only once. A life of 0 is the server's usual one.
 func (r *Registry) CreateLink(ctx context.Context, user string, life time.Duration) (credential string, l auth.Link, err error) {
 	const op = "create link"
-	text, err := json.Marshal(apijson.NewLink{User: user, Seconds: int(life / time.Second)})
+	text, err := json.Marshal(apijson.NewLink{User: user, Seconds: wholeSeconds(life)})
 	if err != nil {
 		return "", l, tell(op, err)
 	}
@@ -208,4 +208,16 @@ func (r *Registry) Me(ctx context.Context) (p auth.Principal, err error) {
 	var me apijson.Self
 	err = a.decode(&me)
 	return auth.Principal{Name: me.Name, Groups: me.Groups, Admin: me.Admin, Token: me.Token, Expires: me.Expires}, err
+}
+
+// wholeSeconds rounds a time away from zero, which stands for the usual one.
+func wholeSeconds(d time.Duration) int {
+	n := int(d / time.Second)
+	switch rest := d % time.Second; {
+	case rest > 0:
+		n++
+	case rest < 0:
+		n--
+	}
+	return n
 }
