@@ -1,6 +1,7 @@
 package test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // cutServer is a Stele server in a network namespace, which reaches the databases by one
@@ -47,6 +49,16 @@ func cutOff(t *testing.T, c *cluster, l *clusterLoad) {
 	if a := mintSome(l, s.clusterServer, 1); a.status != 201 {
 		t.Fatalf("%+v", a)
 	}
+
+	// A server that has just begun forgets answers once more, when it has read all names of the zone.
+	misses, since := -1.0, time.Now()
+	c.await("answers from memory alone", func() bool {
+		known("before it is cut off")
+		if now := s.misses(c); now != misses {
+			misses, since = now, time.Now()
+		}
+		return time.Since(since) >= 3*time.Second
+	})
 
 	run(t, "ip", "link", "set", s.link, "down")
 	given, a := 0, mintSome(l, s.clusterServer, 200)
@@ -94,6 +106,28 @@ func cutOff(t *testing.T, c *cluster, l *clusterLoad) {
 	})
 	warm = append(warm[:3], warm[4:]...)
 	known("when it is no longer cut off")
+}
+
+// misses returns how many questions of the DNS were not answered from memory.
+func (s *cutServer) misses(c *cluster) float64 {
+	s.t.Helper()
+	answer, err := c.client.Get(s.metrics)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), "stele_dns_misses_total "); ok {
+			n, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			return n
+		}
+	}
+	s.t.Fatalf("no count of misses: %v", lines.Err())
+	return 0
 }
 
 // status resolves a name and returns the status of the answer.
