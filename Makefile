@@ -81,7 +81,7 @@ test: needs ## checks everything: lint, and all tests with the race detector
 	@mkdir -p bin && rm -f bin/test.json
 	@status=0; \
 	CGO_ENABLED=1 $(TOOL) gotestsum --format pkgname --jsonfile bin/test.json -- \
-		-race -shuffle=on -vet=off -timeout 30m $(LONGEST) ./... || status=$$?; \
+		-race -shuffle=on -vet=off -timeout 40m $(LONGEST) ./... || status=$$?; \
 	go build -buildvcs=false -o bin/tally ./test/tally; \
 	bin/tally bin/test.json || status=1; \
 	exit $$status
