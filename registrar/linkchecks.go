@@ -203,6 +203,28 @@ func (r *Registrar) CheckedAbove(ctx context.Context, id stele.ID) ([]stele.Name
 	return keys, nil
 }
 
+// CheckedPrefixes returns the prefixes of names in a namespace and below it that do not begin with its own prefix: the settings of
+// minters lead there. The caller is a server.
+func (r *Registrar) CheckedPrefixes(ctx context.Context, key stele.NamespaceKey) (list []string, err error) {
+	if err := mayKeepChecks(ctx, CheckCells); err != nil {
+		return nil, err
+	}
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for claim, node := range s.Claims() {
+		if strings.HasPrefix(claim.Prefix, key.Prefix) {
+			continue
+		}
+		if slices.ContainsFunc(s.Ancestors(node), func(ns *stele.Namespace) bool { return ns.Key() == key }) {
+			list = append(list, claim.Prefix)
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
 const opChecks = "keep link checks"
 
 // mayKeepChecks makes sure that the caller is a server, which decides who sees what.

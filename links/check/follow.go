@@ -157,46 +157,59 @@ func (w *worker) enrol(ctx context.Context) error {
 		if !l.On {
 			continue
 		}
-		name := enrolCells + l.Scheme + "\t" + l.Namespace
-		value, err := w.o.Registrar.CheckCell(asServer(ctx), name)
-		if err != nil {
+		cell := enrolCells + l.Scheme + "\t" + l.Namespace
+		if read, err := w.enrolSome(ctx, l, cell, l.Namespace); read || err != nil {
 			return err
 		}
-		var at enrolled
-		decode(w.Checker, name, value, &at)
-		if !at.Since.Equal(l.Changed) { // it may have been off
-			at = enrolled{Since: l.Changed}
-		}
-		if at.Done {
-			continue
-		}
-		var list []*stele.Record
-		for rec, err := range w.o.Store.Scan(ctx, l.Scheme, l.Namespace, at.After) {
-			if err != nil {
+		for _, prefix := range w.beside[l.Key()] {
+			if read, err := w.enrolSome(ctx, l, cell+"\t"+prefix, prefix); read || err != nil {
 				return err
 			}
-			if list = append(list, rec); len(list) == atOnce {
-				break
-			}
 		}
-		at.Done = len(list) < atOnce
-		if len(list) > 0 {
-			at.After = list[len(list)-1].ID.String()
-		}
-		return w.keep(ctx, w.lease, func(b *batch) error {
-			for _, rec := range list {
-				// A name may begin with the text of a namespace and belong to another: urn:example2:x.
-				if space, err := w.space(ctx, rec.ID); err != nil {
-					return err
-				} else if space == nil {
-					continue
-				}
-				if err := w.enter(ctx, b, rec); err != nil {
-					return err
-				}
-			}
-			return b.setJSON(ctx, name, &at)
-		})
 	}
 	return nil
+}
+
+// enrolSome reads on in the records whose names begin with a prefix, and keeps in a cell how far it came. It reports false if all were
+// read before.
+func (w *worker) enrolSome(ctx context.Context, l *registrar.LinkChecks, cell, prefix string) (bool, error) {
+	value, err := w.o.Registrar.CheckCell(asServer(ctx), cell)
+	if err != nil {
+		return false, err
+	}
+	var at enrolled
+	decode(w.Checker, cell, value, &at)
+	if !at.Since.Equal(l.Changed) { // it may have been off
+		at = enrolled{Since: l.Changed}
+	}
+	if at.Done {
+		return false, nil
+	}
+	var list []*stele.Record
+	for rec, err := range w.o.Store.Scan(ctx, l.Scheme, prefix, at.After) {
+		if err != nil {
+			return false, err
+		}
+		if list = append(list, rec); len(list) == atOnce {
+			break
+		}
+	}
+	at.Done = len(list) < atOnce
+	if len(list) > 0 {
+		at.After = list[len(list)-1].ID.String()
+	}
+	return true, w.keep(ctx, w.lease, func(b *batch) error {
+		for _, rec := range list {
+			// A name may begin with the text of a namespace and belong to another: urn:example2:x.
+			if space, err := w.space(ctx, rec.ID); err != nil {
+				return err
+			} else if space == nil {
+				continue
+			}
+			if err := w.enter(ctx, b, rec); err != nil {
+				return err
+			}
+		}
+		return b.setJSON(ctx, cell, &at)
+	})
 }

@@ -87,7 +87,8 @@ type worker struct {
 	lease   *lease
 	line    *links.Line
 	spaces  spaces
-	looked  time.Time // at the settings
+	beside  map[stele.NamespaceKey][]string // prefixes to which minters of the spaces lead
+	looked  time.Time                       // at the settings
 	pending map[key]*waiting
 	wheel   map[key]bool // of them, those that the wheel gave
 	place   place
@@ -109,7 +110,7 @@ type waiting struct {
 }
 
 func newWorker(c *Checker, l *lease) *worker {
-	w := &worker{Checker: c, lease: l, line: links.NewLine(), pending: make(map[key]*waiting), wheel: make(map[key]bool), resting: make(map[key]time.Time),
+	w := &worker{Checker: c, lease: l, line: links.NewLine(), pending: make(map[key]*waiting), wheel: make(map[key]bool), resting: make(map[key]time.Time), beside: make(map[stele.NamespaceKey][]string),
 		used: make(map[stele.NamespaceKey]int), names: make(map[string]counted), answers: make(chan answered)}
 	w.line.Pace = w.pace
 	return w
@@ -305,6 +306,15 @@ func (w *worker) look(ctx context.Context) error {
 			return err
 		}
 		w.spaces, w.looked = list, now
+		clear(w.beside)
+		for i := range list {
+			if !list[i].On {
+				continue
+			}
+			if w.beside[list[i].Key()], err = w.o.Registrar.CheckedPrefixes(asServer(ctx), list[i].Key()); err != nil {
+				return err
+			}
+		}
 	}
 	if today := now.Unix() / int64(day/time.Second); today != w.today {
 		w.today = today

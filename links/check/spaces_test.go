@@ -47,3 +47,21 @@ func TestNamespaces(t *testing.T) {
 		}
 	}
 }
+
+// Names that a minter makes elsewhere belong to its namespace, and are checked with it.
+func TestNamesOfMinter(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	ns := &stele.Namespace{Scheme: "ibi", Prefix: "sid.inpe.br/mtc-m18", Owner: "olga", Minter: stele.Minter{Kind: stele.MinterIBI, Host: "mtc-m18.sid.inpe.br", Port: 80, IP: "150.163.34.243", IPPort: 800, Granularity: "1s"}}
+	if _, err := g.r.AddNamespace(g.admin, ns); err != nil {
+		t.Fatal(err)
+	}
+	id := g.register("8JMKD3MGP8W/34PGRBS", "https://a.example/1")
+	if _, err := g.r.SetLinkChecks(g.as("olga"), ns.Key(), func(l *registrar.LinkChecks) { l.On = true }); err != nil {
+		t.Fatal(err)
+	}
+	g.work(c)
+	if found, err := c.Show(g.as("olga"), id); err != nil || found[0].State != "ok" {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
