@@ -63,7 +63,7 @@ func asServer(ctx context.Context) context.Context { return auth.With(ctx, auth.
 // keep makes additions, and those that were left before. It returns how many are left.
 func (k *keeper) keep(ctx context.Context, now time.Time, list []addition) (left int, err error) {
 	ctx = asServer(ctx)
-	if err := k.settle(ctx); err != nil {
+	if err := k.settle(ctx, now); err != nil {
 		k.leave(list)
 		return len(k.left) + len(k.unsure), err
 	}
@@ -101,23 +101,48 @@ func chunk(list []addition) int {
 	return n
 }
 
-// settle finds out what became of the commit whose outcome is not known.
-func (k *keeper) settle(ctx context.Context) error {
+// settle finds out what became of the commit whose outcome is not known. It may still be under way, so to read the mark is not enough: settle
+// changes it. Then the commit, which expects the former mark, can't be made any more. Only this server writes its
+// mark: if it is another one by now, the commit was made, or an earlier attempt to settle.
+func (k *keeper) settle(ctx context.Context, now time.Time) error {
 	if k.unsure == nil {
 		return nil
 	}
-	have, err := k.store.UsageCell(ctx, k.mark)
-	if err != nil {
+	mark := newMark(k.number+2, now)
+	err := k.store.KeepUsage(ctx, stele.CellChange{Name: k.mark, Before: k.marked, After: mark})
+	switch {
+	case err == nil:
+		k.marked = mark
+	case stele.KindOf(err) == stele.Conflict:
+		have, err := k.store.UsageCell(ctx, k.mark)
+		if err != nil {
+			return err
+		}
+		k.marked = have
+	default:
 		return err
 	}
-	if number, _, _ := strings.Cut(string(have), " "); number == strconv.FormatUint(k.number+1, 10) {
+	if number := markNumber(k.marked); number == k.number+1 {
 		k.number++
 	} else {
+		k.number += 2
 		k.left = append(k.unsure, k.left...)
 	}
-	k.marked, k.unsure = have, nil
+	k.unsure = nil
 	clear(k.known)
 	return nil
+}
+
+// newMark returns the value of the mark with a number.
+func newMark(number uint64, now time.Time) []byte {
+	return []byte(strconv.FormatUint(number, 10) + " " + now.UTC().Format(time.RFC3339))
+}
+
+// markNumber returns the number of a mark; 0 if there is none.
+func markNumber(mark []byte) uint64 {
+	text, _, _ := strings.Cut(string(mark), " ")
+	n, _ := strconv.ParseUint(text, 10, 64)
+	return n
 }
 
 // commit makes additions, all or none.
@@ -127,7 +152,7 @@ func (k *keeper) commit(ctx context.Context, now time.Time, list []addition) err
 		if err != nil {
 			return err
 		}
-		mark := []byte(strconv.FormatUint(k.number+1, 10) + " " + now.UTC().Format(time.RFC3339))
+		mark := newMark(k.number+1, now)
 		changes = append(changes, stele.CellChange{Name: k.mark, Before: k.marked, After: mark})
 		err = k.store.KeepUsage(ctx, changes...)
 		switch kind := stele.KindOf(err); {
@@ -138,14 +163,21 @@ func (k *keeper) commit(ctx context.Context, now time.Time, list []addition) err
 			return nil
 		case errors.Is(err, stele.ErrSealed), kind == stele.Invalid, kind == stele.Forbidden, kind == stele.Exhausted:
 			return err
-		case kind == stele.Conflict && try < maxTries:
-			clear(k.known) // another server was faster
-			if k.marked, err = k.store.UsageCell(ctx, k.mark); err != nil {
+		case kind == stele.Conflict: // another server was faster
+			clear(k.known)
+			have, fault := k.store.UsageCell(ctx, k.mark)
+			if fault != nil {
+				k.unsure = slices.Clone(list)
+				return fault
+			}
+			k.marked = have
+			if markNumber(have) == k.number+1 { // a store that tried twice had made it
+				k.number++
+				return nil
+			}
+			if try == maxTries {
 				return err
 			}
-		case kind == stele.Conflict:
-			clear(k.known)
-			return err
 		default:
 			k.unsure = slices.Clone(list)
 			return err

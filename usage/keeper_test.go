@@ -86,6 +86,44 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
+// slow is a store that loses the answer to its first commit, and makes it when several others have been asked for.
+type slow struct {
+	Store
+	held []stele.CellChange
+	wait int // commits before it; -1: it was made, or can't be
+}
+
+func (s *slow) KeepUsage(ctx context.Context, changes ...stele.CellChange) error {
+	if s.held == nil {
+		s.held = changes
+		return refuse(stele.Unavailable, "x.y", "the connection is gone")
+	}
+	if s.wait == 0 {
+		_ = s.Store.KeepUsage(ctx, s.held...)
+	}
+	s.wait--
+	return s.Store.KeepUsage(ctx, changes...)
+}
+
+// TestLateCommit checks that a commit counts once that is made long after its connection was gone.
+func TestLateCommit(t *testing.T) {
+	for wait := range 4 {
+		h := newHouse(t)
+		store := &slow{Store: h.r, wait: wait}
+		h.counter = h.newCounter(store)
+		for i := range 4 {
+			h.at(time.Duration(i) * time.Minute)
+			h.visit(h.ann, firefox)
+			h.flush()
+		}
+		h.flush()
+		h.want(4, 1)
+		if s := h.counter.Stats(); s.Failed != 1 || s.Waiting != 0 || store.wait >= 0 {
+			t.Errorf("after %d commits: %+v", wait, s)
+		}
+	}
+}
+
 // TestMarks checks that servers leave no mark when they end, and that the marks of others are removed after a time.
 func TestMarks(t *testing.T) {
 	h := newHouse(t)
