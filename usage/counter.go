@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"runtime"
@@ -33,6 +34,7 @@ type Options struct {
 	Interval time.Duration
 
 	// Zones returns how many answers the name server has sent for each zone since it was started; nil: there is none.
+	// Those before New was called are not counted.
 	Zones func() map[string]uint64
 }
 
@@ -97,6 +99,9 @@ func New(o Options) *Counter {
 		o.Interval = 30 * time.Second
 	}
 	c := &Counter{o: o, key: newDayKey(), classes: newClasses(), rare: make(chan rare, rareSize), keeper: newKeeper(o.Store), zones: make(map[string]uint64)}
+	if o.Zones != nil {
+		maps.Copy(c.zones, o.Zones()) // a counter before this one added them
+	}
 	for s := range o.Schemes.All() {
 		c.schemes = append(c.schemes, s.Name())
 	}

@@ -237,6 +237,24 @@ func TestZones(t *testing.T) {
 	}
 }
 
+// TestZonesOfBefore checks that a counter does not count what a counter before it has, over the same name server.
+func TestZonesOfBefore(t *testing.T) {
+	h := newHouse(t)
+	answers := map[string]uint64{"id.example.org.": 5}
+	o := h.counter.o
+	o.Zones = func() map[string]uint64 { return answers }
+	h.counter = New(o)
+	answers["id.example.org."] = 7
+	h.flush()
+	value, err := h.r.UsageCell(asServer(t.Context()), zoneCell("id.example.org.", DateOf(noon).number()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hours, err := parseHours(value); err != nil || !reflect.DeepEqual(hours, []Hour{{16*24 + 12, 2}}) {
+		t.Errorf("%v, %v", hours, err)
+	}
+}
+
 // TestLongNames checks that names are kept that are longer than the name of a cell may be.
 func TestLongNames(t *testing.T) {
 	h := newHouse(t)
