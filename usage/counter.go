@@ -5,10 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,6 +48,7 @@ type Counter struct {
 	key     *dayKey
 	classes *classes
 	second  atomic.Uint32 // the time, in Unix seconds
+	day     atomic.Int64  // of the key
 	rings   []*ring
 	rare    chan rare
 
@@ -57,7 +60,6 @@ type Counter struct {
 	tally   *tally
 	keeper  *keeper
 	batch   []event
-	day     int64
 	flushed int64
 	hits    uint64            // that were counted
 	kept    uint64            // of these, whose figures are written
@@ -114,7 +116,9 @@ func New(o Options) *Counter {
 	}
 	c.tally = newTally(func(id stele.ID) stele.NamespaceKey { return o.Space(c.ctx, id) })
 	now := o.Now()
-	c.day, c.flushed = now.Unix()/secondsDay, now.Unix()
+	c.flushed = now.Unix()
+	c.day.Store(c.flushed / secondsDay)
+	c.keeper.between = func() { c.drain(c.o.Now()) }
 	c.second.Store(uint32(now.Unix()))
 	return c
 }
@@ -158,10 +162,14 @@ func (c *Counter) add(kind Kind, id stele.ID, from netip.Addr, agent, referrer s
 		}
 		select {
 		case c.rare <- r:
+			return
 		default:
-			c.dropped.Add(1)
 		}
-		return
+		if class == unclassified {
+			c.dropped.Add(1)
+			return
+		}
+		// It counts without its host.
 	}
 	at := 0
 	if len(c.rings) > 1 {
@@ -226,6 +234,9 @@ func isDomain(text string) bool {
 // Run counts until the context ends, and writes the figures. It writes what is left before it returns.
 func (c *Counter) Run(ctx context.Context) {
 	c.ctx = ctx
+	var clock sync.WaitGroup
+	clock.Go(func() { c.watchClock(ctx) })
+	defer clock.Wait()
 	c.keeper.forgetMarks(ctx, c.o.Now())
 	ticks := time.NewTicker(tickEvery)
 	defer ticks.Stop()
@@ -234,14 +245,37 @@ func (c *Counter) Run(ctx context.Context) {
 		case <-ticks.C:
 			c.work(c.o.Now())
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-			defer cancel()
-			c.ctx = last
-			c.drain(c.o.Now())
-			c.flush(c.o.Now())
-			c.keeper.end(last)
+			c.end(ctx)
 			return
 		}
+	}
+}
+
+// watchClock tells the counter the time, also while figures are written: the key must change at midnight even if the
+// database does not answer.
+func (c *Counter) watchClock(ctx context.Context) {
+	ticks := time.NewTicker(tickEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ticks.C:
+			c.tick(c.o.Now())
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// end writes what is left.
+func (c *Counter) end(ctx context.Context) {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	c.ctx = last
+	c.drain(c.o.Now())
+	c.flush(c.o.Now())
+	c.keeper.end(last)
+	if lost := c.Stats().Waiting; lost > 0 {
+		c.o.Log.Warn("counting ends, and figures of use that could not be written are lost", "figures", lost)
 	}
 }
 
@@ -260,9 +294,8 @@ func (c *Counter) work(now time.Time) {
 // tick tells the counter the time. The key of visitors changes with the day.
 func (c *Counter) tick(now time.Time) {
 	second := now.Unix()
-	if day := second / secondsDay; day != c.day {
+	if day := second / secondsDay; c.day.Swap(day) != day {
 		c.key.change()
-		c.day = day
 	}
 	c.second.Store(uint32(second))
 }
@@ -296,7 +329,11 @@ func (c *Counter) drain(now time.Time) {
 
 func (c *Counter) count(e *event, now int64, class Class, host string) {
 	c.hits++
-	at := now - int64(uint16(now)-e.second)
+	late := uint16(now) - e.second
+	if late > math.MaxUint16-60 { // the clock went on while hits were counted
+		late = 0
+	}
+	at := now - int64(late)
 	r := reading{at: at, id: stele.StoredID(c.schemes[e.scheme], e.text), visitor: e.visitor, class: class, kind: Kind(e.what >> 4), host: host}
 	c.tally.count(&r)
 }
@@ -327,9 +364,10 @@ func (c *Counter) flush(now time.Time) {
 	if len(list) > 0 {
 		list = append(list, began(now))
 	}
+	hits := c.hits // more are counted while these are written
 	left, err := c.keeper.keep(c.ctx, now, list)
 	if left == 0 {
-		c.kept = c.hits
+		c.kept = hits
 	}
 	if err != nil {
 		c.failing.Add(1)

@@ -50,6 +50,8 @@ type keeper struct {
 	marked []byte            // value of the cell mark
 	lost   uint64            // additions for which there was no room
 	rolled string            // the day on which old days were looked for
+
+	between func() // is called between commits; may be nil
 }
 
 func newKeeper(store Store) *keeper {
@@ -79,7 +81,9 @@ func (k *keeper) keep(ctx context.Context, now time.Time, list []addition) (left
 			}
 			break
 		}
-		list = list[n:]
+		if list = list[n:]; len(list) > 0 && k.between != nil {
+			k.between()
+		}
 	}
 	k.leave(list)
 	return len(k.left) + len(k.unsure), err

@@ -1,12 +1,17 @@
 package usage
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"math/bits"
 	"math/rand/v2"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -172,6 +177,85 @@ func TestRun(t *testing.T) {
 	<-done
 	if c := h.sum(recordCell(h.id("ark:12345/x1"), DateOf(h.now).number())); c[Regulars] != 1 {
 		t.Errorf("have %v", c)
+	}
+}
+
+// hanging is a store whose first commit does not return before the context ends, and whose next ones fail.
+type hanging struct {
+	Store
+	hangs chan struct{} // closed when the first hangs
+	again bool
+}
+
+func (s *hanging) KeepUsage(ctx context.Context, _ ...stele.CellChange) error {
+	if !s.again {
+		s.again = true
+		close(s.hangs)
+		<-ctx.Done()
+	}
+	return refuse(stele.Unavailable, "x.y", "the database does not answer")
+}
+
+// TestMidnightWhileHanging checks that the key changes at midnight also if the database does not answer, and that the
+// log tells what the end of the server loses.
+func TestMidnightWhileHanging(t *testing.T) {
+	h := newHouse(t)
+	store := &hanging{Store: h.r, hangs: make(chan struct{})}
+	var now atomic.Int64
+	now.Store(noon.Unix())
+	var log bytes.Buffer
+	o := h.counter.o
+	o.Store, o.Interval, o.Log = store, time.Second, slog.New(slog.NewTextHandler(&log, nil))
+	o.Now = func() time.Time { return time.Unix(now.Load(), 0) }
+	c := New(o)
+	c.Redirected(h.id("ark:12345/x1"), h.ann, firefox, "")
+	before := c.key.visitor(h.ann, 7)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { c.Run(ctx); close(done) }()
+	now.Add(2)
+	<-store.hangs
+	now.Add(secondsDay)
+	for c.key.visitor(h.ann, 7) == before {
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	<-done
+	if !strings.Contains(log.String(), "figures of use that could not be written are lost") {
+		t.Errorf("the log has %q", log.String())
+	}
+}
+
+// busy is a store that calls a function before each commit.
+type busy struct {
+	Store
+	before func()
+}
+
+func (s *busy) KeepUsage(ctx context.Context, changes ...stele.CellChange) error {
+	s.before()
+	return s.Store.KeepUsage(ctx, changes...)
+}
+
+// TestCountsWhileWriting checks that hits do not wait in the rings until many figures are written.
+func TestCountsWhileWriting(t *testing.T) {
+	h := newHouse(t)
+	h.visit(h.ann, firefox)
+	for n := range 3 * cellsAtOnce {
+		h.counter.tally.count(&reading{at: noon.Unix(), id: stele.StoredID("ark", "ark:12345/y"+strconv.Itoa(n)), visitor: 7, class: Regular, kind: Redirect})
+	}
+	var counted []uint64
+	h.counter.keeper.store = &busy{Store: h.r, before: func() {
+		counted = append(counted, h.counter.hits)
+		h.counter.Redirected(h.id("ark:12345/x2"), h.bob, firefox, "")
+	}}
+	h.flush()
+	if want := []uint64{1, 2, 3, 4}; !slices.Equal(counted, want) || h.counter.Stats().Kept != 1 {
+		t.Errorf("%v were counted before each commit, want %v; %+v", counted, want, h.counter.Stats())
+	}
+	h.flush()
+	if h.counter.Stats().Kept != 5 {
+		t.Errorf("%+v", h.counter.Stats())
 	}
 }
 

@@ -180,6 +180,35 @@ func TestHotPath(t *testing.T) {
 	}
 }
 
+// TestClockGoesOn checks that a hit counts for its time that came while others were counted, when the clock had gone on.
+func TestClockGoesOn(t *testing.T) {
+	h := newHouse(t)
+	h.at(10 * time.Minute)
+	h.counter.Redirected(h.id("ark:12345/x2"), h.ann, firefox, "") // the class of the agent is known then
+	h.counter.drain(h.now)
+	h.counter.second.Add(1)
+	h.counter.Redirected(h.id("ark:12345/x1"), h.ann, firefox, "")
+	h.counter.drain(h.now)
+	h.at(10*time.Minute+2*time.Second).visit(h.ann, firefox)
+	h.want(1, 1)
+}
+
+// TestReferredWithoutRoom checks that a hit with a referring page counts without it if there is no room for more.
+func TestReferredWithoutRoom(t *testing.T) {
+	h := newHouse(t)
+	h.visit(h.ann, firefox)
+	h.at(time.Minute)
+	for range rareSize {
+		h.counter.rare <- rare{event: event{"ark:12345/x2", 7, 0, uint8(h.counter.scheme("ark")), 0}, known: Robot}
+	}
+	h.counter.Redirected(h.id("ark:12345/x1"), h.ann, firefox, "https://example.org/")
+	h.counter.Redirected(h.id("ark:12345/x1"), h.ann, "Mozilla/5.0 (never seen)", "")
+	h.want(2, 1)
+	if dropped := h.counter.Stats().Dropped; dropped != 1 {
+		t.Errorf("%d were dropped", dropped)
+	}
+}
+
 // TestRing puts hits from many goroutines, and takes them at the same time: none is lost, none comes twice.
 func TestRing(t *testing.T) {
 	r := newRing(64)
