@@ -72,6 +72,8 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 	}
 	if f.usage != nil {
 		f.work.Go(func() { f.usage.Run(ctx) })
+	} else {
+		f.work.Go(func() { usage.Tidy(ctx, r.Registrar, s.now, s.log) })
 	}
 	f.work.Go(func() { f.links.Run(ctx) })
 	f.work.Go(func() { s.keepSigned(ctx, r) })

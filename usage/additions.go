@@ -234,9 +234,9 @@ func rolledMonth(now time.Time) int {
 	return DateOf(now.UTC().AddDate(0, 0, -keepDays)).number() - 1
 }
 
-// sumMonth returns the stored form of a month with all its days added up.
+// sumMonth returns the stored form of a month with all its days added up: text is what stands in the name of the cell.
 func sumMonth(text string, value []byte) ([]byte, error) {
-	_, rest, err := cutText(text, value)
+	full, rest, err := cutText(text, value)
 	if err != nil {
 		return nil, err
 	}
@@ -245,5 +245,5 @@ func sumMonth(text string, value []byte) ([]byte, error) {
 		return nil, err
 	}
 	sum := Month{Days: []Day{{Counts: m.Sum()}}}
-	return withText(text, appendMonth(nil, &sum)), nil
+	return withText(full, appendMonth(nil, &sum)), nil
 }

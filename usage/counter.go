@@ -100,7 +100,7 @@ func New(o Options) *Counter {
 	if o.Interval <= 0 {
 		o.Interval = 30 * time.Second
 	}
-	c := &Counter{o: o, key: newDayKey(), classes: newClasses(), rare: make(chan rare, rareSize), keeper: newKeeper(o.Store), zones: make(map[string]uint64)}
+	c := &Counter{o: o, key: newDayKey(), classes: newClasses(), rare: make(chan rare, rareSize), keeper: newKeeper(o.Store, o.Log), zones: make(map[string]uint64)}
 	if o.Zones != nil {
 		maps.Copy(c.zones, o.Zones()) // a counter before this one added them
 	}
@@ -287,7 +287,7 @@ func (c *Counter) work(now time.Time) {
 	c.drain(now)
 	if now.Unix()-c.flushed >= int64(c.o.Interval/time.Second) {
 		c.flush(now)
-		c.tidy(now)
+		c.keeper.tidy(c.ctx, now)
 	}
 }
 
@@ -376,11 +376,4 @@ func (c *Counter) flush(now time.Time) {
 		}
 	}
 	c.note()
-}
-
-// tidy looks after old figures.
-func (c *Counter) tidy(now time.Time) {
-	if err := c.keeper.tidy(c.ctx, now); err != nil && c.ctx.Err() == nil && !errors.Is(err, stele.ErrSealed) {
-		c.o.Log.Warn("old figures of use can't be added up; it is tried again", "error", err.Error())
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"iter"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +43,7 @@ type addition struct {
 // finds out whether a commit was made whose outcome it was not told.
 type keeper struct {
 	store  Store
+	log    *slog.Logger
 	mark   string // the cell with the number of the last commit
 	number uint64
 	known  map[string][]byte // values of cells as this server wrote them last
@@ -49,15 +51,16 @@ type keeper struct {
 	left   []addition        // that could not be written
 	marked []byte            // value of the cell mark
 	lost   uint64            // additions for which there was no room
-	rolled string            // the day on which old days were looked for
+	rolled string            // the day on which old figures were looked after
+	stuck  time.Time         // when that failed
 
 	between func() // is called between commits; may be nil
 }
 
-func newKeeper(store Store) *keeper {
+func newKeeper(store Store, log *slog.Logger) *keeper {
 	random := make([]byte, 8)
 	_, _ = rand.Read(random) // it never fails, see crypto/rand
-	return &keeper{store: store, mark: markCells + hex.EncodeToString(random), known: make(map[string][]byte)}
+	return &keeper{store: store, log: log, mark: markCells + hex.EncodeToString(random), known: make(map[string][]byte)}
 }
 
 func asServer(ctx context.Context) context.Context { return auth.With(ctx, auth.Local()) }
@@ -202,11 +205,20 @@ func (k *keeper) changes(ctx context.Context, list []addition) (changes []stele.
 			changes = append(changes, stele.CellChange{Name: a.cell, Before: before, After: before})
 		}
 		c := &changes[len(changes)-1]
-		if c.After, err = a.add(c.After); err != nil {
-			return nil, err
+		next, err := a.add(c.After)
+		if err != nil { // the others need not wait until the cell is mended
+			k.lost++
+			k.skip(a.cell, err)
+			continue
 		}
+		c.After = next
 	}
 	return slices.DeleteFunc(changes, func(c stele.CellChange) bool { return c.Before == nil && c.After == nil }), nil
+}
+
+// skip tells the operator that a cell can't be read.
+func (k *keeper) skip(cell string, err error) {
+	k.log.Error("figures of use are left out", "cell", strconv.Quote(cell), "error", err.Error())
 }
 
 func (k *keeper) remember(changes []stele.CellChange) {

@@ -286,7 +286,7 @@ func TestRollUp(t *testing.T) {
 	}
 	h.at(420 * 24 * time.Hour)
 	h.flush()
-	h.counter.tidy(h.now)
+	h.counter.keeper.tidy(t.Context(), h.now)
 	if m := month(); len(m.Days) != 1 || m.Days[0].Day != 0 || m.Sum()[Regulars] != 3 {
 		t.Errorf("after 420 days: %v", m)
 	}

@@ -292,7 +292,8 @@ func (t *tally) countFailure(r *reading, day int32) {
 		return
 	}
 	t.spaceDelta(space, day)[Failures]++
-	if text := r.id.String(); len(text) <= maxFailedName {
+	// What belongs to no namespace may be anything.
+	if text := r.id.String(); space.Prefix != "" && len(text) <= maxFailedName {
 		addText(t.failed, spaceText{space, day, text}, maxFailed)
 	}
 }

@@ -3,21 +3,54 @@ package usage
 import (
 	"bytes"
 	"context"
+	"errors"
+	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/stele-id/stele"
 )
 
-// tidy adds up the days of months that are old, and removes old names that lead nowhere: once a day, and the first once a
-// month. Several servers may do so at once.
-func (k *keeper) tidy(ctx context.Context, now time.Time) error {
-	today := now.UTC().Format(time.DateOnly)
-	if k.rolled == today {
-		return nil
+// tidyPause is how long after a failure old figures are looked after again: to look at all of them takes long.
+const tidyPause = time.Hour
+
+// Tidy looks after old figures until the context ends, for a server that does not count. Names that lead nowhere must not
+// stay because counting was switched off.
+func Tidy(ctx context.Context, store Store, now func() time.Time, log *slog.Logger) {
+	k := newKeeper(store, log)
+	ticks := time.NewTicker(tidyPause)
+	defer ticks.Stop()
+	for {
+		k.tidy(ctx, now())
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return
+		}
 	}
+}
+
+// tidy looks after old figures, once a day. Several servers may do so at once.
+func (k *keeper) tidy(ctx context.Context, now time.Time) {
+	today := now.UTC().Format(time.DateOnly)
+	if since := now.Sub(k.stuck); k.rolled == today || since >= 0 && since < tidyPause {
+		return
+	}
+	if err := k.tidyAll(ctx, now); err != nil {
+		k.stuck = now
+		if ctx.Err() == nil && !errors.Is(err, stele.ErrSealed) {
+			k.log.Warn("old figures of use can't be added up; it is tried again", "error", err.Error())
+		}
+		return
+	}
+	k.rolled = today
+}
+
+// tidyAll removes old names that lead nowhere and, once a month, adds up the days of months that are old.
+func (k *keeper) tidyAll(ctx context.Context, now time.Time) error {
 	ctx = asServer(ctx)
-	if err := k.removeFailed(ctx, dayOf(now.Unix())-keepFailed); err != nil {
+	if err := k.tidyFailed(ctx, dayOf(now.Unix())); err != nil {
 		return err
 	}
 	if begin, err := k.store.UsageCell(ctx, beginCell); err != nil || begin == nil {
@@ -38,20 +71,27 @@ func (k *keeper) tidy(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	k.rolled = today
 	return nil
 }
 
-// change changes cells. That another server was faster is not an error: it did the same.
+// change changes cells. That another server was faster with one is not an error: it did the same, and the others are
+// changed one by one.
 func (k *keeper) change(ctx context.Context, changes ...stele.CellChange) error {
 	if len(changes) == 0 {
 		return nil
 	}
 	err := k.store.KeepUsage(ctx, changes...)
-	if stele.KindOf(err) == stele.Conflict && err != nil {
-		return nil
+	if err == nil || stele.KindOf(err) != stele.Conflict {
+		return err
 	}
-	return err
+	if len(changes) > 1 {
+		for _, c := range changes {
+			if err := k.change(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // sumMonths adds up the days of all months up to one.
@@ -72,13 +112,10 @@ func (k *keeper) sumMonths(ctx context.Context, kind string, last int) error {
 		if !ok || monthOf(rest) > last {
 			continue
 		}
-		full, _, err := cutText(text, c.Value)
+		sum, err := sumMonth(text, c.Value)
 		if err != nil {
-			return err
-		}
-		sum, err := sumMonth(full, c.Value)
-		if err != nil {
-			return err
+			k.skip(c.Name, err)
+			continue
 		}
 		if bytes.Equal(sum, c.Value) {
 			continue
@@ -92,22 +129,52 @@ func (k *keeper) sumMonths(ctx context.Context, kind string, last int) error {
 	return flush()
 }
 
-// removeFailed removes the names that lead nowhere of days before one.
-func (k *keeper) removeFailed(ctx context.Context, before int32) error {
+// tidyFailed removes the names that lead nowhere of days that are long past, and of all days before this one those that were typed
+// once only: they may be anything.
+func (k *keeper) tidyFailed(ctx context.Context, today int32) error {
 	var changes []stele.CellChange
 	for c, err := range k.store.UsageList(ctx, failedCells, "") {
 		if err != nil {
 			return err
 		}
-		_, _, rest, ok := cutCell(c.Name[len(failedCells):], 4)
-		if ok && dayIn(rest) >= before {
+		next := stele.CellChange{Name: c.Name, Before: c.Value}
+		_, text, rest, ok := cutCell(c.Name[len(failedCells):], 4)
+		if ok && dayIn(rest) >= today-keepFailed {
+			if dayIn(rest) >= today {
+				continue
+			}
+			if next.After, err = withoutRare(text, c.Value); err != nil {
+				k.skip(c.Name, err)
+				continue
+			}
+		}
+		if bytes.Equal(next.After, next.Before) {
 			continue
 		}
-		if changes = append(changes, stele.CellChange{Name: c.Name, Before: c.Value}); len(changes) == cellsAtOnce {
-			break
+		if changes = append(changes, next); len(changes) == cellsAtOnce {
+			if err := k.change(ctx, changes...); err != nil {
+				return err
+			}
+			changes = nil
 		}
 	}
 	return k.change(ctx, changes...)
+}
+
+// withoutRare returns the stored form of texts without those that were counted once; nil if none is left.
+func withoutRare(text string, value []byte) ([]byte, error) {
+	full, rest, err := cutText(text, value)
+	if err != nil {
+		return nil, err
+	}
+	list, err := parseTexts(rest)
+	if err != nil {
+		return nil, err
+	}
+	if list = slices.DeleteFunc(list, func(t Tally) bool { return t.Count < 2 }); len(list) == 0 {
+		return nil, nil
+	}
+	return withText(full, appendTexts(nil, list)), nil
 }
 
 // dayIn returns the day at the end of a cell's name.
