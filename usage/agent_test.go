@@ -92,8 +92,9 @@ func FuzzAgents(f *testing.F) {
 
 func TestRefererHost(t *testing.T) {
 	for referrer, want := range map[string]string{
-		"https://www.example.co.uk/a?b#c": "example.co.uk", "http://user:pw@Sub.Example.ORG:8080/": "example.org", "android-app://com.example/": "com.example",
+		"https://www.example.co.uk/a?b#c": "example.co.uk", "http://user:pw@Sub.Example.ORG:8080/": "example.org", "android-app://com.example/": "",
 		"": "", "https://": "", "https://localhost/": "", "http://[2001:db8::1]/": "", "http://192.0.2.1/": "", "https://a_b.example.org?x": "example.org", "https://ex\x00ample.org": "",
+		"http://anns-macbook.local/": "", "http://wiki.intranet:8080/": "", "https://ann.github.io/": "ann.github.io",
 	} {
 		if have := registrable(refererHost(referrer)); have != want {
 			t.Errorf("%q is of %q, want %q", referrer, have, want)

@@ -215,6 +215,10 @@ func registrable(host string) string {
 	if _, err := netip.ParseAddr(host); err == nil || strings.HasPrefix(host, "[") {
 		return ""
 	}
+	// The list has a rule for names of which it knows nothing, such as those of a local network: the last label is a suffix.
+	if suffix, known := publicsuffix.PublicSuffix(host); !known && !strings.Contains(suffix, ".") {
+		return ""
+	}
 	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
 	if err != nil || !isDomain(domain) {
 		return ""
