@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -47,8 +48,10 @@ func fillSized(t *testing.T, servers ...*registrar.Registrar) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for month := range sizedMonths {
-		for range 4 {
-			at := noon.AddDate(0, month, random.IntN(13))
+		days := random.Perm(13)[:4]
+		slices.Sort(days) // as time goes
+		for _, day := range days {
+			at := noon.AddDate(0, month, day)
 			for n := range sizedNames {
 				c := list[n%len(list)]
 				id := stele.StoredID("ark", fmt.Sprintf("ark:12345/x5%08d", n*7919))
