@@ -289,7 +289,8 @@ func (c *Counter) work(now time.Time) {
 		c.ctx = context.Background() // in tests that call it themselves
 	}
 	c.drain(now)
-	if now.Unix()-c.flushed >= int64(c.o.Interval/time.Second) {
+	// After a clock was set back, the last time may be hours ahead.
+	if past := now.Unix() - c.flushed; past >= int64(c.o.Interval/time.Second) || past < 0 {
 		c.flush(now)
 		c.keeper.tidy(c.ctx, now)
 	}
@@ -308,6 +309,9 @@ func (c *Counter) tick(now time.Time) {
 func (c *Counter) drain(now time.Time) {
 	c.tick(now)
 	second := now.Unix()
+	if second < c.tally.now-maxBack {
+		c.tally.setBack(second)
+	}
 	for _, r := range c.rings {
 		c.batch = r.take(c.batch[:0])
 		for i := range c.batch {

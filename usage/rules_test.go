@@ -193,6 +193,21 @@ func TestClockGoesOn(t *testing.T) {
 	h.want(1, 1)
 }
 
+// TestClockSetBack checks that figures are counted for the time of the clock, and written, after it was set back.
+func TestClockSetBack(t *testing.T) {
+	h := newHouse(t)
+	h.at(50*time.Hour).visit(h.ann, firefox)
+	h.counter.work(h.now)
+	h.at(0).visit(h.ann, firefox)
+	h.at(time.Minute).visit(h.ann, firefox)
+	h.counter.work(h.now)
+	value, err := h.r.UsageCell(asServer(t.Context()), recordCell(h.id("ark:12345/x1"), DateOf(noon).number()))
+	m, fault := parseMonth(value)
+	if want := []Day{{17, Counts{Regulars: 2, RegularUnique: 1}}, {19, Counts{Regulars: 1, RegularUnique: 1}}}; err != nil || fault != nil || !slices.Equal(m.Days, want) {
+		t.Errorf("have %v, want %v; %v, %v", m.Days, want, err, fault)
+	}
+}
+
 // TestReferredWithoutRoom checks that a hit with a referring page counts without it if there is no room for more.
 func TestReferredWithoutRoom(t *testing.T) {
 	h := newHouse(t)

@@ -130,6 +130,17 @@ func (t *tally) advance(now int64) {
 	}
 }
 
+// maxBack is by how many seconds the clock may go back before the tally follows it.
+const maxBack = 60
+
+// setBack follows a clock that was set back. Clicks that are in the future now are forgotten: the next ones would replace them.
+func (t *tally) setBack(now int64) {
+	clear(t.clicks[0])
+	clear(t.clicks[1])
+	t.now, t.begin = now, now
+	t.advance(now)
+}
+
 // reading is what a reader did.
 type reading struct {
 	at      int64 // in Unix seconds
