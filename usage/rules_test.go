@@ -313,7 +313,8 @@ func TestRulesByOracle(t *testing.T) {
 
 // TestCaps checks that a flood of readers uses bounded memory, and that totals are counted all the same.
 func TestCaps(t *testing.T) {
-	ty := newTally(func(stele.ID) stele.NamespaceKey { return stele.NamespaceKey{} })
+	key := stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"}
+	ty := newTally(func(stele.ID) stele.NamespaceKey { return key })
 	id := stele.StoredID("ark", "ark:12345/a")
 	random := rand.New(rand.NewPCG(1, 2))
 	const n = maxClicks + 1000
@@ -323,6 +324,14 @@ func TestCaps(t *testing.T) {
 	d := find(ty, id, dayOf(noon.Unix()))
 	if d[Regulars] != n || d[RegularUnique] != maxClicks || ty.overflow != n-maxClicks || len(ty.seen) > maxClicks {
 		t.Errorf("%v, %d beyond the cap", d, ty.overflow)
+	}
+	// Visitors are estimated in bounded memory: readers beyond the cap, and of descriptions, are among them.
+	ty.crowds = make(map[stele.NamespaceKey]*crowd)
+	for _, kind := range []Kind{Redirect, Description} {
+		ty.count(&reading{at: noon.Unix(), id: id, visitor: random.Uint64(), class: Regular, kind: kind})
+	}
+	if ty.tellVisitors(); ty.spaceDelta(key, dayOf(noon.Unix()))[Visitors] != 2 {
+		t.Errorf("the namespace has %v", ty.spaceDelta(key, dayOf(noon.Unix())))
 	}
 }
 

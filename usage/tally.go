@@ -190,6 +190,9 @@ func (t *tally) click(r *reading, d *recordDelta, at int64) bool {
 	key := t.pair(r)
 	before, again := t.lastClick(key, at)
 	next := click{at: max(at, before.at), unique: before.unique}
+	if !again {
+		t.visit(d.space, r.visitor)
+	}
 	switch {
 	case !again:
 		if len(t.clicks[0]) >= maxClicks || len(t.seen) >= maxClicks {
@@ -211,7 +214,6 @@ func (t *tally) click(r *reading, d *recordDelta, at int64) bool {
 		if !had {
 			t.seen[key] = struct{}{}
 			d.delta[unique]++
-			t.visit(d.space, r.visitor)
 		}
 	}
 	t.clicks[0][key] = next
