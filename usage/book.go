@@ -26,7 +26,7 @@ const (
 	byName  = "name"
 )
 
-// maxRows is how many rows a report has.
+// maxRows is how many rows a report has at most.
 const maxRows = 100_000
 
 // span is a period, in days since 1970; both ends belong to it.
@@ -81,6 +81,9 @@ func (b *Book) Report(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage
 	if r.By != byMonth && r.By != byDay && r.By != byName {
 		return nil, refuse(stele.Invalid, "usage.by-unknown", `"{by}" is not an order of figures; there are month, day and name`, r.By)
 	}
+	if q.Limit < 0 || q.Limit > maxRows {
+		return nil, refuse(stele.Invalid, "usage.limit-out-of-range", "the limit is {limit}; write a number up to {most}, or none for all names", q.Limit, maxRows)
+	}
 	began, err := b.Registrar.UsageCell(asServer(ctx), beginCell)
 	if err != nil {
 		return nil, err
@@ -105,7 +108,7 @@ func (b *Book) Report(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage
 // record reports a record.
 func (b *Book) record(ctx context.Context, r *apijson.Usage, s span, id stele.ID) error {
 	r.Name, r.Record = id.String(), true
-	sums := newSums(r.By)
+	sums := newSums(r.By, 0)
 	name := recordCell(id, 0)
 	prefix := name[:len(name)-2]
 	for c, err := range b.Registrar.UsageList(asServer(ctx), prefix, "") {
@@ -123,7 +126,8 @@ func (b *Book) record(ctx context.Context, r *apijson.Usage, s span, id stele.ID
 			return err
 		}
 	}
-	return sums.fill(r, 0)
+	sums.fill(r)
+	return nil
 }
 
 // prefix reports the names with a prefix: by name, or the sums of its namespaces. Where it is not the prefix of a
@@ -139,7 +143,7 @@ func (b *Book) prefix(ctx context.Context, r *apijson.Usage, s span, key stele.N
 			kind = spaceCells
 		}
 	}
-	sums := newSums(r.By)
+	sums := newSums(r.By, limit)
 	for c, err := range b.Registrar.UsageList(asServer(ctx), kind+key.Scheme+"\x00"+clip(key.Prefix, maxCellText), "") {
 		if err != nil {
 			return err
@@ -161,7 +165,8 @@ func (b *Book) prefix(ctx context.Context, r *apijson.Usage, s span, key stele.N
 			return err
 		}
 	}
-	return sums.fill(r, limit)
+	sums.fill(r)
+	return nil
 }
 
 // touches reports whether a month has days of the period.
@@ -173,11 +178,17 @@ func (s span) touches(month int) bool {
 // sums adds figures up, by period or by name.
 type sums struct {
 	by    string
+	limit int // of names, those that were used most; 0: all
 	rows  map[string]*Counts
 	total Counts
 }
 
-func newSums(by string) *sums { return &sums{by: by, rows: make(map[string]*Counts)} }
+func newSums(by string, limit int) *sums {
+	if by != byName {
+		limit = 0
+	}
+	return &sums{by: by, limit: limit, rows: make(map[string]*Counts)}
+}
 
 // add adds the days of a month that are in the period. The sum of a whole month, whose days are not known any more, counts if the
 // period has its first day.
@@ -203,8 +214,11 @@ func (t *sums) add(name string, month int, value []byte, s span) error {
 		}
 		row := t.rows[key]
 		if row == nil {
-			if len(t.rows) >= maxRows {
-				return refuse(stele.Exhausted, "usage.too-many-rows", "more than {most} rows; ask for a longer prefix or a shorter period", maxRows)
+			switch {
+			case t.limit > 0 && len(t.rows) >= 2*t.limit:
+				t.forgetRare()
+			case t.limit == 0 && len(t.rows) >= maxRows:
+				return refuse(stele.Exhausted, "usage.too-many-rows", "more than {most} rows; ask for a longer prefix, a shorter period, or with a limit for the names that were used most", maxRows)
 			}
 			row = new(Counts)
 			t.rows[key] = row
@@ -215,8 +229,17 @@ func (t *sums) add(name string, month int, value []byte, s span) error {
 	return nil
 }
 
-// fill puts the sums into a report: periods in their order, names with the most used first.
-func (t *sums) fill(r *apijson.Usage, limit int) error {
+// forgetRare forgets names that are not among the most used ones. The cells of a name follow one another, so all that are there
+// when the next name begins are whole.
+func (t *sums) forgetRare() {
+	for _, row := range t.sorted()[t.limit:] {
+		delete(t.rows, row.Name)
+	}
+}
+
+// sorted returns the rows: periods in their order, names with the most used first.
+func (t *sums) sorted() []apijson.UsageRow {
+	list := make([]apijson.UsageRow, 0, len(t.rows))
 	for key, c := range t.rows {
 		row := newRow(c)
 		if t.by == byName {
@@ -224,19 +247,24 @@ func (t *sums) fill(r *apijson.Usage, limit int) error {
 		} else {
 			row.Period = key
 		}
-		r.Rows = append(r.Rows, row)
+		list = append(list, row)
 	}
-	slices.SortFunc(r.Rows, func(a, b apijson.UsageRow) int {
+	slices.SortFunc(list, func(a, b apijson.UsageRow) int {
 		if t.by != byName {
 			return strings.Compare(a.Period, b.Period)
 		}
 		return cmp.Or(cmp.Compare(b.Regular+b.Machine, a.Regular+a.Machine), strings.Compare(a.Name, b.Name))
 	})
-	if limit > 0 && t.by == byName && len(r.Rows) > limit {
-		r.Rows = r.Rows[:limit]
+	return list
+}
+
+// fill puts the sums into a report.
+func (t *sums) fill(r *apijson.Usage) {
+	r.Rows = t.sorted()
+	if t.limit > 0 && len(r.Rows) > t.limit {
+		r.Rows = r.Rows[:t.limit]
 	}
 	r.Total = newRow(&t.total)
-	return nil
 }
 
 func newRow(c *Counts) apijson.UsageRow {

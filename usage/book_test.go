@@ -2,6 +2,7 @@ package usage
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -57,6 +58,8 @@ func TestBook(t *testing.T) {
 		{"bob", apijson.UsageQuery{Name: "ark:12345", By: "name", Limit: 1}, []string{"ark:12345/x12 33", " 63"}},
 		{"bob", apijson.UsageQuery{Name: "ark:12345", Until: "2026-11"}, []string{"2026-11 42", " 42"}},
 		{"bob", apijson.UsageQuery{Name: "ark:12345/x2"}, []string{" 00"}},
+		{"bob", apijson.UsageQuery{Name: "ark:12345", Limit: -1}, []string{"invalid"}},
+		{"bob", apijson.UsageQuery{Name: "ark:12345", Limit: maxRows + 1}, []string{"invalid"}},
 		{"bob", apijson.UsageQuery{Name: "ark:12345", By: "hour"}, []string{"invalid"}},
 		{"bob", apijson.UsageQuery{Name: "ark:12345", From: "yesterday"}, []string{"invalid"}},
 		{"bob", apijson.UsageQuery{Name: "ark:12345", From: "2026-12", Until: "2026-11"}, []string{"invalid"}},
@@ -71,5 +74,46 @@ func TestBook(t *testing.T) {
 	}
 	if r, err := book.Report(admin, apijson.UsageQuery{Name: "ark:12345"}); err != nil || r.Total.Visitors != 6 || r.Began == "" {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestTopOfMany finds the most used names of more than a report has.
+func TestTopOfMany(t *testing.T) {
+	period := span{dayOf(noon.Unix()) - 31, dayOf(noon.Unix())}
+	month := DateOf(noon).number()
+	once := appendMonth(nil, &Month{Days: []Day{{17, Counts{Regulars: 1}}}})
+	fill := func(limit int) (*apijson.Usage, error) {
+		t.Helper()
+		sums := newSums(byName, limit)
+		for n := range maxRows + 10 {
+			name := fmt.Sprintf("ark:12345/%06d", n)
+			months := []int{month}
+			if n%50_000 == 0 { // three of them are used in both months
+				months = []int{month - 1, month}
+			}
+			for _, m := range months {
+				if err := sums.add(name, m, once, period); err != nil {
+					return nil, err
+				}
+			}
+		}
+		r := new(apijson.Usage)
+		sums.fill(r)
+		return r, nil
+	}
+	if _, err := fill(0); stele.KindOf(err) != stele.Exhausted {
+		t.Errorf("without a limit: %v", err)
+	}
+	r, err := fill(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have []string
+	for _, row := range r.Rows {
+		have = append(have, fmt.Sprint(row.Name, " ", row.Regular))
+	}
+	want := []string{"ark:12345/000000 2", "ark:12345/050000 2", "ark:12345/100000 2", "ark:12345/000001 1"}
+	if diff := cmp.Diff(want, have); diff != "" || r.Total.Regular != maxRows+13 {
+		t.Errorf("%s; %d in all", diff, r.Total.Regular)
 	}
 }

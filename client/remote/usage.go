@@ -18,7 +18,7 @@ func (r *Registry) Usage(ctx context.Context, q apijson.UsageQuery) (*apijson.Us
 			query.Set(name, value)
 		}
 	}
-	if q.Limit > 0 {
+	if q.Limit != 0 {
 		query.Set("limit", strconv.Itoa(q.Limit))
 	}
 	a, err := r.call(ctx, &ask{method: http.MethodGet, path: "statistics", query: query, again: true})

@@ -9,6 +9,9 @@ import (
 	"github.com/stele-id/stele/document/apijson"
 )
 
+// maxUsageNames is how many names an answer with figures has: all that were used, unless the caller wants fewer.
+const maxUsageNames = 100_000
+
 // UsageBook reads figures of use, and judges who may see them: [usage.Book].
 type UsageBook interface {
 	Report(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage, error)
@@ -26,7 +29,7 @@ func (h *Handler) statisticsOperations() []operation {
 			{name: "from", max: 10, about: "the first month or day; without it 12 months before the last", example: "2026-01"},
 			{name: "until", max: 10, about: "the last month or day; without it today", example: "2026-11-17"},
 			{name: "by", choices: []string{"month", "day", "name"}, about: "what a row is; without it a month"},
-			limitParameter,
+			{name: "limit", kind: numberKind, min: 1, max: maxUsageNames, about: "of names, how many there are at most, those that were used most; without it all, if they are not more", example: "100"},
 		},
 		answers: []answer{{status: 200, about: "The figures.", value: apijson.Usage{}}},
 		gathers: true,
