@@ -86,7 +86,9 @@ func (m *made) add(to *Reader, s Section, told []string) {
 			continue
 		}
 		key := hash(item.Key)
-		m.fresh = m.fresh || !slices.Contains(told, key)
+		// Of more than maxTold it is not known whether the user was told.
+		beyond := len(told) == maxTold && len(m.keys) == maxTold
+		m.fresh = m.fresh || !beyond && !slices.Contains(told, key)
 		if len(m.keys) < maxTold {
 			m.keys = append(m.keys, key)
 		}

@@ -498,3 +498,21 @@ func TestExim(t *testing.T) {
 		}
 	}
 }
+
+// TestManyItems: items beyond those of which is kept that the user was told are not new in each digest.
+func TestManyItems(t *testing.T) {
+	to := &Reader{Language: must(language.New())(t).English()}
+	items := func(from, until int) (list []Item) {
+		for n := from; n < until; n++ {
+			list = append(list, Item{Text: "proposal", Key: fmt.Sprint("proposal ", n)})
+		}
+		return list
+	}
+	var first, second, third made
+	first.add(to, Section{Items: items(1, maxTold+201)}, nil)
+	second.add(to, Section{Items: items(1, maxTold+201)}, first.keys)
+	third.add(to, Section{Items: items(0, maxTold+201)}, second.keys)
+	if !first.fresh || second.fresh || !third.fresh || len(first.keys) != maxTold {
+		t.Errorf("new are %t, %t, %t, with %d keys", first.fresh, second.fresh, third.fresh, len(first.keys))
+	}
+}
