@@ -46,9 +46,6 @@ func (c *call) showEndDigests() error { return c.endDigestsPage(false) }
 func (c *call) endDigests() error { return c.endDigestsPage(true) }
 
 func (c *call) endDigestsPage(do bool) error {
-	if err := c.try(); err != nil {
-		return err
-	}
 	user, credential, server := c.r.PathValue("user"), c.r.PathValue("credential"), auth.With(c.ctx, auth.Local())
 	v := &deskpage.EndDigests{Frame: c.frame("enddigest.title", ""), Action: c.r.URL.Path, For: user}
 	err := c.h.o.Registrar.CheckDigestCredential(server, user, credential)
@@ -60,6 +57,10 @@ func (c *call) endDigestsPage(do bool) error {
 		v.Valid, v.Done = true, do
 		return c.show(http.StatusOK, "enddigests", v)
 	case stele.KindOf(err) == stele.Unauthenticated:
+		// Only wrong links are limited: a mail provider ends the digests of many users from a few addresses, and no right one can be guessed.
+		if err := c.try(); err != nil {
+			return err
+		}
 		v.Problems = append(v.Problems, deskpage.Problem{Text: c.language.Problem(reason(err))})
 		return c.show(http.StatusUnauthorized, "enddigests", v)
 	}

@@ -80,4 +80,14 @@ func TestEndDigests(t *testing.T) {
 		s.confirmed("ed")
 		b.get("/.desk/settings").has(200, `value="off" checked="checked"`)
 	}
+	for range 2 * tryBurst {
+		out.get(path).has(200)
+	}
+	status := 0
+	for range 2 * tryBurst {
+		status = out.get("/.desk/digest/ed/x").StatusCode
+	}
+	if status != http.StatusTooManyRequests {
+		t.Errorf("guesses are not limited: %d", status)
+	}
 }
