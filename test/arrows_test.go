@@ -54,6 +54,7 @@ var rooms = []room{
 	{folder: "internal/backuptar", may: "."}, // a folder as a tar; it does not know what is in the files
 	{folder: "internal/certtest"},
 	{folder: "internal/desktest"},
+	{folder: "internal/servertest"},
 	{folder: "internal/destination", may: ".", pure: true},
 	{folder: "internal/disk", may: "."},
 	{folder: "internal/dnsrr"},
@@ -82,7 +83,7 @@ var rooms = []room{
 	{folder: "registrar/minting", may: ". mint namespaces", tests: "auth registrar store/mem scheme/all"}, // it reads the store, and commits through its caller
 	{folder: "registrar", may: ". document registrar/minting internal/destination auth auth/password ddds mint namespaces outbound proof publish/zonekey publish/zonemap secret", tests: "store/mem scheme/all"},
 
-	{folder: "links/ask", may: ". client links outbound", tests: "internal/certtest"},
+	{folder: "links/ask", may: ". client links outbound", tests: "internal/certtest internal/servertest"},
 	{folder: "links/check", may: ". auth document links registrar", tests: "store/mem store/pebble scheme/all"},
 	{folder: "links", may: "."}, // it judges answers; others ask and keep. It computes, but the list of public suffixes knows net/http
 	{folder: "search", may: ".", tests: "store/mem store/pebble store/postgres scheme/all"}, // it reads a store, and knows none
@@ -110,7 +111,7 @@ var rooms = []room{
 	{folder: "client/remote", may: ". document internal/backuptar internal/disk client/internal audit auth bulk namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
 	{folder: "client/ways", may: ". client ddds internal/wording resolver", tests: "auth registrar scheme/all store/mem"},
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},
-	{folder: "client", may: ". document client/internal ddds mint outbound proof publish/zonemap wire/hdl", tests: "store/mem scheme/all serve/*"},
+	{folder: "client", may: ". document client/internal ddds mint outbound proof publish/zonemap wire/hdl", tests: "internal/servertest store/mem scheme/all serve/*"},
 
 	{folder: "server", may: ". usage client document links internal/disk internal/limit internal/terminal audit auth bulk config mail outbound publish registrar registry resolver search serve/* web store/* auth/issuer", tests: "scheme/all secret"},
 	{folder: "doctor", may: ". document/apijson internal/disk auth client config mail registry secret server store/pebble auth/issuer outbound"},
@@ -121,7 +122,7 @@ var rooms = []room{
 }
 
 // suites are tests that several packages share: tests alone import them.
-var suites = []string{"internal/recordtest", "publish/publishtest", "publish/publishtest", "scheme/schemetest", "store/storetest", "store/postgres/postgrestest", "internal/certtest", "internal/desktest", "auth/issuer/issuertest", "mail/mailtest", "web/webtest"}
+var suites = []string{"internal/recordtest", "publish/publishtest", "publish/publishtest", "scheme/schemetest", "store/storetest", "store/postgres/postgrestest", "internal/certtest", "internal/desktest", "internal/servertest", "auth/issuer/issuertest", "mail/mailtest", "web/webtest"}
 
 // guest is a third-party module and the packages that may import it. Every module
 // that we import has a line; docs/decisions says why it is there.

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/servertest"
 )
 
 // onlySecond allows one loopback address, as if it were the public Internet.
@@ -27,7 +28,7 @@ func TestAddresses(t *testing.T) {
 	folder := t.TempDir()
 	writeFile(t, filepath.Join(folder, "a"), []byte("here"))
 	inside := startNginx(t, folder, "")
-	ftp := startFTP(t, folder)
+	ftp := servertest.FTP(t, folder)
 	_, port, _ := strings.Cut(inside, ":")
 	outside := strings.TrimPrefix(serveAt(t, "127.0.0.2:0", func(w http.ResponseWriter, r *http.Request) {
 		if to := r.URL.Query().Get("to"); to != "" {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/servertest"
 )
 
 // TestNginx: from a real server, whole and in pieces.
@@ -125,7 +126,7 @@ func TestFTP(t *testing.T) {
 	want := some(3 << 20)
 	writeFile(t, filepath.Join(folder, "pub/deep/a b.bin"), want)
 	writeFile(t, filepath.Join(folder, "empty"), nil)
-	host := startFTP(t, folder)
+	host := servertest.FTP(t, folder)
 	location := "ftp://somebody:secret@" + host + "/pub/deep/a%20b.bin"
 	p := newPart(t)
 	info, err := newFetcher(t, Options{}).File(t.Context(), Request{Location: location}, p)

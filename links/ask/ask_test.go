@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele/internal/certtest"
+	"github.com/stele-id/stele/internal/servertest"
 	"github.com/stele-id/stele/links"
 	"github.com/stele-id/stele/outbound"
 )
@@ -150,10 +151,10 @@ func TestSites(t *testing.T) {
 			}
 		}
 	}
-	plain, secure, expired, wrong := freePort(t), freePort(t), freePort(t), freePort(t)
+	plain, secure, expired, wrong := servertest.FreePort(t), servertest.FreePort(t), servertest.FreePort(t), servertest.FreePort(t)
 	config := strings.NewReplacer("{plain}", "127.0.0.1:"+plain, "{secure}", "127.0.0.1:"+secure, "{expired}", "127.0.0.1:"+expired, "{wrong}", "127.0.0.1:"+wrong, "{port}", plain).Replace(sites)
-	startNginx(t, "127.0.0.1:"+plain, folder, config)
-	ftpAt := startFTP(t, www)
+	servertest.Nginx(t, "127.0.0.1:"+plain, folder, config)
+	ftpAt := servertest.FTP(t, www)
 	dns := startNSD(t, "site A 127.0.0.1\nsoft A 127.0.0.1\napp A 127.0.0.1\ntitled A 127.0.0.1\nunread A 127.0.0.1\ngood A 127.0.0.1\nexpired A 127.0.0.1\nwrong A 127.0.0.1\ninside A 10.0.0.1\n")
 	resolver := outbound.NewResolver(dns, 20*time.Second)
 	quiet, mute, closed := silent(t, true), silent(t, false), unused(t).port
