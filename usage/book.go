@@ -3,7 +3,9 @@ package usage
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +19,15 @@ import (
 type Book struct {
 	Registrar *registrar.Registrar
 	Schemes   *stele.Schemes
+	Log       *slog.Logger // gets what can't be read; may be nil
+}
+
+// damaged notes that a cell can't be read. A report goes on without it.
+func (b *Book) damaged(count *int, cell string, err error) {
+	*count++
+	if b.Log != nil {
+		b.Log.Error("figures of use can't be read, a report leaves them out", "cell", strconv.Quote(cell), "error", err.Error())
+	}
 }
 
 // Orders of rows.
@@ -82,13 +93,11 @@ func (b *Book) Report(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage
 		return nil, refuse(stele.Invalid, "usage.by-unknown", `"{by}" is not an order of figures; there are month, day and name`, r.By)
 	}
 	if q.Limit < 0 || q.Limit > maxRows {
-		return nil, refuse(stele.Invalid, "usage.limit-out-of-range", "the limit is {limit}; write a number up to {most}, or none for all names", q.Limit, maxRows)
+		return nil, limitOutOfRange(q.Limit)
 	}
-	began, err := b.Registrar.UsageCell(asServer(ctx), beginCell)
-	if err != nil {
+	if r.Began, err = b.began(ctx); err != nil {
 		return nil, err
 	}
-	r.Began = string(began)
 	if id, err := b.Schemes.Parse(q.Name); err == nil {
 		rec, err := b.Registrar.UsedRecord(ctx, id)
 		switch {
@@ -105,6 +114,20 @@ func (b *Book) Report(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage
 	return r, b.prefix(ctx, r, s, key, q.Limit)
 }
 
+// began returns when counting began; "" if it did not.
+func (b *Book) began(ctx context.Context) (string, error) {
+	value, err := b.Registrar.UsageCell(asServer(ctx), beginCell)
+	return string(value), err
+}
+
+func limitOutOfRange(limit int) error {
+	return refuse(stele.Invalid, "usage.limit-out-of-range", "the limit is {limit}; write a number up to {most}, or none for all names", limit, maxRows)
+}
+
+func tooManyRows() error {
+	return refuse(stele.Exhausted, "usage.too-many-rows", "more than {most} rows; ask for a longer prefix, a shorter period, or with a limit for the names that were used most", maxRows)
+}
+
 // record reports a record.
 func (b *Book) record(ctx context.Context, r *apijson.Usage, s span, id stele.ID) error {
 	r.Name, r.Record = id.String(), true
@@ -118,11 +141,12 @@ func (b *Book) record(ctx context.Context, r *apijson.Usage, s span, id stele.ID
 		if len(c.Name) != len(prefix)+2 {
 			continue // of a name that begins so
 		}
-		_, value, err := cutText(id.String(), c.Value)
+		m, err := readMonth(id.String(), c.Value)
 		if err != nil {
-			return err
+			b.damaged(&r.Damaged, c.Name, err)
+			continue
 		}
-		if err := sums.add(id.String(), monthOf(c.Name[len(prefix):]), value, s); err != nil {
+		if err := sums.add(id.String(), monthOf(c.Name[len(prefix):]), &m, s); err != nil {
 			return err
 		}
 	}
@@ -155,18 +179,29 @@ func (b *Book) prefix(ctx context.Context, r *apijson.Usage, s span, key stele.N
 		text, value, err := cutText(text, c.Value)
 		switch {
 		case err != nil:
-			return err
+			b.damaged(&r.Damaged, c.Name, err)
+			continue
 		case kind == spaceCells && !(namespaces.IsBelow(b.Schemes, text, key.Prefix) && sight.Sees(stele.NamespaceKey{Scheme: scheme, Prefix: text})):
 			continue // it may only begin with the same letters
 		case kind == recordCells && !(b.Schemes.IsWithin(stele.StoredID(scheme, text), key.Prefix) && sight.Lists(stele.StoredID(scheme, text))):
 			continue
 		}
-		if err := sums.add(text, monthOf(rest), value, s); err != nil {
+		m, err := parseMonth(value)
+		if err != nil {
+			b.damaged(&r.Damaged, c.Name, err)
+			continue
+		}
+		if err := sums.add(text, monthOf(rest), &m, s); err != nil {
 			return err
 		}
 	}
 	sums.fill(r)
 	return nil
+}
+
+// Top returns the figures of the names with a prefix that were used most, n at most. The errors are those of [Book.Report].
+func (b *Book) Top(ctx context.Context, prefix, from, until string, n int) (*apijson.Usage, error) {
+	return b.Report(ctx, apijson.UsageQuery{Name: prefix, From: from, Until: until, By: byName, Limit: n})
 }
 
 // touches reports whether a month has days of the period.
@@ -192,11 +227,7 @@ func newSums(by string, limit int) *sums {
 
 // add adds the days of a month that are in the period. The sum of a whole month, whose days are not known any more, counts if the
 // period has its first day.
-func (t *sums) add(name string, month int, value []byte, s span) error {
-	m, err := parseMonth(value)
-	if err != nil {
-		return err
-	}
+func (t *sums) add(name string, month int, m *Month, s span) error {
 	date := dateAt(month)
 	first := dayOf(date.begin().Unix())
 	for i := range m.Days {
@@ -218,7 +249,7 @@ func (t *sums) add(name string, month int, value []byte, s span) error {
 			case t.limit > 0 && len(t.rows) >= 2*t.limit:
 				t.forgetRare()
 			case t.limit == 0 && len(t.rows) >= maxRows:
-				return refuse(stele.Exhausted, "usage.too-many-rows", "more than {most} rows; ask for a longer prefix, a shorter period, or with a limit for the names that were used most", maxRows)
+				return tooManyRows()
 			}
 			row = new(Counts)
 			t.rows[key] = row

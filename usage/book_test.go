@@ -81,7 +81,7 @@ func TestBook(t *testing.T) {
 func TestTopOfMany(t *testing.T) {
 	period := span{dayOf(noon.Unix()) - 31, dayOf(noon.Unix())}
 	month := DateOf(noon).number()
-	once := appendMonth(nil, &Month{Days: []Day{{17, Counts{Regulars: 1}}}})
+	once := &Month{Days: []Day{{17, Counts{Regulars: 1}}}}
 	fill := func(limit int) (*apijson.Usage, error) {
 		t.Helper()
 		sums := newSums(byName, limit)

@@ -15,6 +15,7 @@ import (
 //	r  scheme 00 text 00 month        figures of a name in a month; see appendMonth
 //	n  scheme 00 prefix 00 month      figures of a namespace in a month, the same
 //	h  scheme 00 prefix 00 month      referring hosts of a namespace in a month; see appendTexts
+//	c  scheme 00 prefix 00 month      countries of the readers of a namespace in a month, the same
 //	f  scheme 00 prefix 00 day        names that lead nowhere, of a day; see appendTexts
 //	d  zone 00 month                  DNS answers of a zone by hour; see appendHours
 //	w  server                         number of the last commit of a server: uvarint, and the time; see mark
@@ -31,6 +32,7 @@ const (
 	recordCells = registrar.UsageCells + "r"
 	spaceCells  = registrar.UsageCells + "n"
 	hostCells   = registrar.UsageCells + "h"
+	landCells   = registrar.UsageCells + "c"
 	failedCells = registrar.UsageCells + "f"
 	zoneCells   = registrar.UsageCells + "d"
 	markCells   = registrar.UsageCells + "w"

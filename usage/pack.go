@@ -84,6 +84,15 @@ func parseMonth(b []byte) (m Month, err error) {
 	return m, nil
 }
 
+// readMonth reads the value of the cell of a text.
+func readMonth(text string, value []byte) (Month, error) {
+	_, rest, err := cutText(text, value)
+	if err != nil {
+		return Month{}, err
+	}
+	return parseMonth(rest)
+}
+
 func errDamaged() error {
 	return refuse(stele.Internal, "usage.cell-damaged", "figures of use are damaged; restore a backup, or run 'stele verify'")
 }
