@@ -7,8 +7,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// statusForm is the number of the stored form of a Status.
-const statusForm = 1
+// statusForm is the number of the stored form of a Status. In form 1 a row has two bytes instead of the hours of its failures.
+const statusForm = 2
 
 // What follows the first part of a stored Status.
 const (
@@ -51,7 +51,8 @@ func (s *Status) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(max(s.Print.Length, 0)))
 	if flags&hasRow != 0 {
 		b = putTime(putTime(b, s.Row.First), s.Row.Last)
-		b = append(b, s.Row.Fails, s.Row.Days, s.Row.Other, s.Row.Far, s.Row.Absent, s.Gone)
+		h := s.Row.Hours
+		b = append(b, s.Row.Fails, s.Row.Days, byte(h>>16), byte(h>>8), byte(h), s.Row.Absent, s.Gone)
 	}
 	if flags&hasText != 0 {
 		b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(b, s.Print.Title), s.Print.Text)
@@ -90,6 +91,8 @@ func (r *reader) take(n int) []byte {
 	return b
 }
 
+func (r *reader) byte() byte { return r.take(1)[0] }
+
 func (r *reader) number() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 || v > 1<<60 {
@@ -125,8 +128,14 @@ func ReadStatus(b []byte) (s Status, err error) {
 	s.Print.Length = int64(r.number())
 	if flags&hasRow != 0 {
 		s.Row.First, s.Row.Last = r.time(), r.time()
-		c := r.take(6)
-		s.Row.Fails, s.Row.Days, s.Row.Other, s.Row.Far, s.Row.Absent, s.Gone = c[0], c[1], c[2], c[3], c[4], c[5]
+		s.Row.Fails, s.Row.Days = r.byte(), r.byte()
+		if head[0] == 1 {
+			r.take(2)
+		} else {
+			h := r.take(3)
+			s.Row.Hours = uint32(h[0])<<16 | uint32(h[1])<<8 | uint32(h[2])
+		}
+		s.Row.Absent, s.Gone = r.byte(), r.byte()
 	}
 	if flags&hasText != 0 {
 		s.Print.Title, s.Print.Text = binary.BigEndian.Uint32(r.take(4)), binary.BigEndian.Uint64(r.take(8))
@@ -138,16 +147,16 @@ func ReadStatus(b []byte) (s Status, err error) {
 		s.Print.Modified = time.Unix(int64(r.number()), 0).UTC()
 	}
 	if flags&hasTag != 0 {
-		s.Print.Tag = string(r.take(int(r.take(1)[0])))
+		s.Print.Tag = string(r.take(int(r.byte())))
 	}
 	if flags&hasDrift != 0 {
-		s.Drift, s.DriftSince = Drift(r.take(1)[0]), r.time()
+		s.Drift, s.DriftSince = Drift(r.byte()), r.time()
 	}
 	if flags&hasLooked != 0 {
 		s.Looked = binary.BigEndian.Uint32(r.take(4))
 	}
 	s.Large = flags&isLarge != 0
-	if r.bad || head[0] != statusForm || len(r.b) > 0 || int(s.State) >= len(stateNames) {
+	if r.bad || head[0] < 1 || head[0] > statusForm || len(r.b) > 0 || int(s.State) >= len(stateNames) {
 		return Status{}, stele.Errorf("read link status", stele.ID{}, stele.Internal, "links.status-damaged", "what is known of a link is damaged")
 	}
 	return s, nil

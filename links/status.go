@@ -6,16 +6,15 @@ import "time"
 const (
 	brokenFails = 4 // in a row
 	brokenDays  = 4 // on which it failed
-	brokenOther = 2 // at another time of the day than the first
-	brokenFar   = 1 // at about the opposite time of the day: a host that is off at night is not broken
 	brokenAfter = 7 * 24 * time.Hour
 	absentFails = 3 // with a host that the DNS does not know
 	absentAfter = 3 * 24 * time.Hour
 	goneTimes   = 2
 
-	// otherTime is how far apart two times of the day are that count as different.
-	otherTime = 4 * time.Hour
-	farTime   = 10 * time.Hour
+	// brokenGap is how many hours may lie between the times of the day at which it failed on working days. They are closer than
+	// ten hours then: a host that is up for ten hours of each working day, and off at night and at the weekend, is not broken.
+	brokenGap = 9
+	wantedGap = 7 // that checks aim at, since they may come late
 
 	// LookAfter is when a person should look at a blocked target.
 	LookAfter = 180 * 24 * time.Hour
@@ -25,10 +24,9 @@ const (
 type Row struct {
 	First, Last time.Time
 	Fails       uint8
-	Days        uint8 // on which it failed
-	Other       uint8 // at another time of the day than the first
-	Far         uint8 // at about the opposite time of the day
-	Absent      uint8 // since when the host is not in the DNS, in a row
+	Days        uint8  // on which it failed
+	Hours       uint32 // of working days at which it failed, a bit each
+	Absent      uint8  // since when the host is not in the DNS, in a row
 }
 
 // add counts a failure.
@@ -39,12 +37,8 @@ func (r *Row) add(cause Cause, now time.Time) {
 	if r.Fails == 0 || r.Last.Unix()/86400 != now.Unix()/86400 {
 		r.Days = inc(r.Days)
 	}
-	apart := now.Sub(r.First) % day
-	if apart = min(apart, day-apart); apart >= otherTime {
-		r.Other = inc(r.Other)
-	}
-	if apart >= farTime {
-		r.Far = inc(r.Far)
+	if isWorkingDay(now) {
+		r.Hours |= 1 << now.UTC().Hour()
 	}
 	r.Fails, r.Last = inc(r.Fails), now
 	if cause == NoName {
@@ -52,6 +46,51 @@ func (r *Row) add(cause Cause, now time.Time) {
 	} else {
 		r.Absent = 0
 	}
+}
+
+// isWorkingDay reports whether a time is on a working day in offices all over the world. Weekends are on Friday and Saturday, or on
+// Saturday and Sunday; and what is the working day of Sunday in the Americas ends at about 6 on Monday in UTC.
+func isWorkingDay(at time.Time) bool {
+	at = at.UTC()
+	d := at.Weekday()
+	return d >= time.Monday && d <= time.Thursday && (d > time.Monday || at.Hour() >= 6)
+}
+
+// gaps calls yield with how many hours lie between the hours of the day that are set.
+func gaps(hours uint32, yield func(length int)) {
+	first, last := -1, -1
+	for h := range 24 {
+		if hours>>h&1 == 0 {
+			continue
+		}
+		if first < 0 {
+			first = h
+		} else {
+			yield(h - last)
+		}
+		last = h
+	}
+	if first >= 0 {
+		yield(first + 24 - last)
+	} else {
+		yield(24)
+	}
+}
+
+// isCovered reports whether the failures are spread over the working day.
+func (r *Row) isCovered() bool {
+	covered := true
+	gaps(r.Hours, func(length int) { covered = covered && length <= brokenGap })
+	return covered
+}
+
+// missing returns how many failures at other hours are needed until none lies further from the next than a number of hours.
+func missing(hours uint32, most int) (n int) {
+	gaps(hours, func(length int) { n += (length - 1) / most })
+	if hours == 0 {
+		n++
+	}
+	return n
 }
 
 func inc(n uint8) uint8 {
@@ -64,8 +103,10 @@ func inc(n uint8) uint8 {
 // isOver reports whether the failures are enough to call it broken.
 func (r *Row) isOver() bool {
 	over := r.Last.Sub(r.First)
-	return r.Absent >= absentFails && over >= absentAfter ||
-		r.Fails >= brokenFails && r.Days >= brokenDays && r.Other >= brokenOther && r.Far >= brokenFar && over >= brokenAfter
+	if r.Absent >= absentFails && over >= absentAfter {
+		return true
+	}
+	return r.Fails >= brokenFails && r.Days >= brokenDays && over >= brokenAfter && r.isCovered()
 }
 
 // Status is what is known of one target.
@@ -189,25 +230,55 @@ const (
 	leastGap = 12 * hour
 )
 
-// pauses are those after failures; the last one is repeated.
-var pauses = [...]time.Duration{hour, 6 * hour, day, 2 * day}
+// pauses are those after the first failures.
+var pauses = [...]time.Duration{hour, 6 * hour, day}
 
-// hours are the times of the day at which the checks after the first ones come, from the first failure on.
-var hours = [...]time.Duration{12 * hour, 18 * hour, 12 * hour, 6 * hour}
+// After the first failures a target is asked again after at least leastPause and at most mostPause.
+const (
+	leastPause = 16 * hour
+	mostPause  = 2 * day
+)
 
-// next returns when a target is asked again after a failure. From the third one on it is asked at another time
-// of the day each time.
+// next returns when a target is asked again after a failure. After the first ones it is asked at times of working days at which it
+// was not asked yet.
 func (r *Row) next(now time.Time) time.Time {
 	n := max(int(r.Fails), 1) - 1
-	at := now.Add(pauses[min(n, len(pauses)-1)])
-	if n < 2 {
-		return at
+	if n < len(pauses)-1 {
+		return now.Add(pauses[n])
 	}
-	off := (hours[(n-2)%len(hours)] - at.Sub(r.First)%day + day) % day
-	if off > day/2 {
-		off -= day
+	if r.Absent > 0 {
+		return now.Add(pauses[len(pauses)-1])
 	}
-	return at.Add(off)
+	at, latest := now.Add(leastPause), now.Add(mostPause)
+	if r.isCovered() {
+		if end := r.First.Add(brokenAfter); end.After(now) {
+			return minTime(maxTime(at, end), latest)
+		}
+		return latest
+	}
+	for _, most := range [...]int{wantedGap, brokenGap} {
+		left := missing(r.Hours, most)
+		for at := at; at.Before(latest); at = at.Truncate(hour).Add(hour) {
+			if isWorkingDay(at) && missing(r.Hours|1<<at.UTC().Hour(), most) < left {
+				return at
+			}
+		}
+	}
+	return latest
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // due returns when a target is asked again after a check.

@@ -1,6 +1,7 @@
 package links
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -70,6 +71,52 @@ func TestBroken(t *testing.T) {
 				t.Errorf("%s: %t after %s; the row is %+v", test.until, ok, at, s.Row)
 			}
 		})
+	}
+}
+
+// office is a host that is up for some hours of the days from Monday to Friday, or from Sunday to Thursday, in UTC.
+func office(opens, hours int, sunday bool) func(time.Time) bool {
+	return func(now time.Time) bool {
+		local := now.Add(-time.Duration(opens) * hour) // its day begins when it opens
+		first, last := time.Monday, time.Friday
+		if sunday {
+			first, last = time.Sunday, time.Thursday
+		}
+		return local.Hour() < hours && local.Weekday() >= first && local.Weekday() <= last
+	}
+}
+
+// A host that is up for ten hours of each working day is never called broken, whenever it is asked first and however late the
+// checks after that come; and what is broken is, within 9 days.
+func TestWorkingDays(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for start := range 7 * 24 {
+		for opens := range 24 {
+			for _, late := range []time.Duration{0, 30 * time.Minute, 2 * hour, 8 * hour} {
+				up := office(opens, 10, start%2 == 0 || opens >= 20) // a Monday does not begin at 20 in UTC
+				begin := begin.Add(time.Duration(start)*hour + time.Duration(random.IntN(60))*time.Minute)
+				var s Status
+				for now := begin; now.Sub(begin) < 60*day; now = s.Next.Add(time.Duration(random.Int64N(int64(late + 1)))) {
+					e := Evidence{Weight: Bad, Cause: BadStatus, Status: 502}
+					if up(now) {
+						e = Evidence{Weight: Good, State: OK, Status: 200}
+					}
+					if s.Add(&e, Target{Key: random.Uint64()}, now, now); s.State == Broken {
+						t.Fatalf("a host that opens at %d, asked first at %s, is called broken at %s: %+v", opens, begin, now, s.Row)
+					}
+				}
+				if opens > 0 || late > 2*hour {
+					continue
+				}
+				s = Status{}
+				for now := begin; s.State != Broken; now = s.Next.Add(time.Duration(random.Int64N(int64(late + 1)))) {
+					e := Evidence{Weight: Bad, Cause: NotFound, Status: 404}
+					if s.Add(&e, Target{}, now, now); now.Sub(begin) > 9*day {
+						t.Fatalf("what failed first at %s is %s at %s: %+v", begin, s.State, now, s.Row)
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -186,7 +233,7 @@ func TestStatusForm(t *testing.T) {
 		"ok": {URL: 1 << 60, State: OK, Cause: Answered, Code: 200, Since: begin, Checked: minute, Good: minute, Next: begin.Add(Turn),
 			Print: Print{Title: 4, Text: 1 << 63, Type: 7, Length: 123456, Digest: [16]byte{1, 2}}},
 		"all": {URL: 1, State: Failing, Cause: NotFound, Code: 404, Since: begin, Checked: minute, Good: begin, Next: minute, Large: true, Looked: 77, Gone: 1,
-			Row: Row{First: begin, Last: minute, Fails: 3, Days: 2, Other: 1, Far: 3, Absent: 2}, Drift: TypeChanged, DriftSince: begin,
+			Row: Row{First: begin, Last: minute, Fails: 3, Days: 2, Hours: 1<<23 | 1<<9 | 1, Absent: 2}, Drift: TypeChanged, DriftSince: begin,
 			Print: Print{Title: 4, Text: 5, Type: 6, Length: 7, Digest: [16]byte{9}, Modified: begin.Add(time.Second), Tag: `W/"abc"`}},
 	} {
 		b := s.Append(nil)

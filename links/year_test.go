@@ -5,7 +5,9 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +20,9 @@ const (
 	steady   temper = "steady"   // pages work; some are removed and answer 404, 410, or 200 with "not found"
 	dying    temper = "dying"    // it goes away as a whole: no name in the DNS, refused, or no answer
 	returns  temper = "returns"  // it is away for some days, and comes back
-	sleepy   temper = "sleepy"   // it does not answer at night
+	sleepy   temper = "sleepy"   // it does not answer for up to 14 hours of each day
 	weekends temper = "weekends" // it is off on weekends, with 503
+	offices  temper = "offices"  // it is off at night and on weekends: it does not answer, or what stands before it says 502
 	flaky    temper = "flaky"    // each tenth answer is 500
 	walled   temper = "walled"   // a wall, always
 	moody    temper = "moody"    // a wall at times, 403 at others
@@ -34,6 +37,7 @@ type simHost struct {
 	gone   time.Time // of a dying host
 	how    Failure
 	away   []time.Time // begin and end of absences
+	up     func(time.Time) bool
 	rand   *rand.Rand
 }
 
@@ -45,8 +49,9 @@ type simName struct {
 	how  int
 
 	status Status
-	failed time.Time // the first failed check after it went away
-	told   time.Time // it, or its host, was called broken
+	seen   map[string]Evidence // what pages are evidence of
+	failed time.Time           // the first failed check after it went away
+	told   time.Time           // it, or its host, was called broken
 	heapAt int
 }
 
@@ -82,8 +87,14 @@ func (n *simName) answer(now time.Time) *Answer {
 	}
 	switch h.temper {
 	case sleepy:
-		if now.Hour() >= 21 || now.Hour() < 6 {
+		if !h.up(now) {
 			return fail(FailTimeout)
+		}
+	case offices:
+		if !h.up(now) && h.how == FailDNS {
+			return page(502, "bad gateway")
+		} else if !h.up(now) {
+			return fail(FailRefused)
 		}
 	case weekends:
 		if d := now.Weekday(); d == time.Saturday || d == time.Sunday {
@@ -122,6 +133,8 @@ func (n *simName) answer(now time.Time) *Answer {
 		return page(410, "")
 	case 1:
 		return page(200, "<title>Page not found</title>")
+	case 2:
+		return fail(FailTimeout) // of this page only
 	}
 	return page(404, "")
 }
@@ -142,18 +155,23 @@ func (d *due) Pop() any {
 
 // world makes 200 hosts and 10,000 names.
 func world(r *rand.Rand, start time.Time) (hosts []*simHost, names []*simName) {
-	tempers := []temper{steady, steady, steady, steady, dying, returns, sleepy, weekends, flaky, walled, moody, busy, shut}
+	tempers := []temper{steady, steady, steady, steady, dying, returns, sleepy, weekends, offices, flaky, walled, moody, busy, shut}
 	for i := range 200 {
 		h := &simHost{name: fmt.Sprintf("www.host%d.example", i), temper: tempers[i%len(tempers)], rand: r, how: []Failure{FailNoName, FailRefused, FailTimeout, FailDNS}[r.IntN(4)]}
 		if i == 199 {
 			h.temper = large
 		}
 		switch h.temper {
+		case sleepy:
+			from, length := r.IntN(24), 10+r.IntN(9)
+			h.up = func(now time.Time) bool { return now.Add(-time.Duration(from)*hour).Hour() < length }
+		case offices:
+			h.up = office(r.IntN(20), 10, r.IntN(2) == 0)
 		case dying:
 			h.gone = start.Add(time.Duration(r.IntN(int(300*day/time.Second))) * time.Second)
 		case returns:
-			for range 3 {
-				from := start.Add(time.Duration(r.IntN(int(350*day/time.Second))) * time.Second)
+			for i := range 3 { // not one after the other: that is one longer absence
+				from := start.Add(time.Duration(i)*115*day + time.Duration(r.IntN(int(105*day/time.Second)))*time.Second)
 				most := 6 * day
 				if h.how == FailNoName { // a zone that is missing for days is gone for most purposes
 					most = 2 * day
@@ -178,10 +196,33 @@ func world(r *rand.Rand, start time.Time) (hosts []*simHost, names []*simName) {
 	return hosts, names
 }
 
-// TestYear runs a year of checks with a false clock, and compares what is called broken with the truth.
+// years is how many worlds TestYear has: a few, or as many as `make soak` asks for.
+func years(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("STELE_YEARS")
+	if text == "" {
+		return 3
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestYear runs a year of checks with a false clock in several worlds, and compares what is called broken with the truth.
 func TestYear(t *testing.T) {
-	start := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-	hosts, names := world(rand.New(rand.NewPCG(1, 2)), start)
+	for seed := range years(t) {
+		t.Run(strconv.Itoa(seed+1), func(t *testing.T) {
+			t.Parallel()
+			play(t, uint64(seed+1))
+		})
+	}
+}
+
+func play(t *testing.T, seed uint64) {
+	start := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, int(seed)%7)
+	hosts, names := world(rand.New(rand.NewPCG(seed, 2)), start)
 	y := &year{rules: rules(t), line: NewLine(), now: start, byKey: make(map[string]*simName), last: make(map[string]time.Time)}
 	count := make(map[string]int)
 	for _, n := range names {
@@ -317,6 +358,24 @@ func (y *year) run(t *testing.T, end time.Time) {
 	}
 }
 
+// judge judges the answer of a name. The same page is read once.
+func (y *year) judge(n *simName) Evidence {
+	a := n.answer(y.now)
+	if a.Failure != NoFailure {
+		return y.rules.Judge(a)
+	}
+	key := strconv.Itoa(a.Status) + string(a.Body)
+	e, ok := n.seen[key]
+	if !ok {
+		e = y.rules.Judge(a)
+		if n.seen == nil {
+			n.seen = make(map[string]Evidence)
+		}
+		n.seen[key] = e
+	}
+	return e
+}
+
 // ask asks a task; the answer takes half a second.
 func (y *year) ask(task *Task) {
 	y.requests++
@@ -328,7 +387,7 @@ func (y *year) ask(task *Task) {
 	h := y.line.Host(task.Host)
 	for _, key := range task.Keys {
 		n := y.byKey[key]
-		e := y.rules.Judge(n.answer(y.now))
+		e := y.judge(n)
 		answered := h.Answered
 		n.status.Add(&e, Target{Key: Hash(n.key)}, answered, y.now)
 		wasDown := !h.Down.IsZero()
