@@ -222,5 +222,6 @@ func (s *server) desk(f *generation, public *web.Pages, languages *language.Cata
 		o.Find = r.Search.Find
 	}
 	o.Zones = deskZones{NewKeys(r, s.now), s}
+	o.Usage = &usage.Book{Registrar: r.Registrar, Schemes: s.schemes}
 	return desk.New(o), nil
 }

@@ -60,6 +60,9 @@ type Options struct {
 	// Mail sends mail to users; nil: none is sent.
 	Mail *Mail
 
+	// Usage reads figures of use; nil: the desk shows none.
+	Usage UsageBook
+
 	// Zones publishes namespaces in the DNS; nil: the desk does not show that.
 	Zones Zones
 
@@ -218,6 +221,9 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"POST " + Root + "settings/address/remove": (*call).removeAddress,
 		"POST " + Root + "settings/digest":         (*call).saveDigest,
 		"GET " + Root + "mail":                     (*call).mailQueue,
+
+		"GET " + Root + "usage":     (*call).showUsage,
+		"GET " + Root + "usage.csv": (*call).usageCSV,
 
 		"GET " + Root + "audit":           (*call).audit,
 		"GET " + Root + "audit.csv":       (*call).auditCSV,

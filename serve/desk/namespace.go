@@ -65,6 +65,11 @@ func (c *call) showNamespace() error {
 	if v.History, err = c.spaceHistory(ns.Key()); err != nil {
 		return err
 	}
+	if ns.Prefix != "" { // which holds a whole scheme
+		if v.Use, err = c.useCard(ns.Prefix, spaceURL("usage", ns.Key())); err != nil {
+			return err
+		}
+	}
 	v.Same = []deskpage.Same{
 		{Label: c.language.Text("same.command"), Text: "stele ns show " + shellWord(ns.Key().String())},
 		{Label: c.language.Text("same.api"), Text: `curl -H "Authorization: Bearer $STELE_TOKEN" ` + c.base() + "/api/v1/namespaces/" + pathOf(ns.Key().String())},

@@ -225,6 +225,9 @@ func (c *call) recordPage(status int, rec *stele.Record, f *form, theirs []strin
 	if v.History, _, err = c.versions(rec.ID, 0, shortHistory); err != nil {
 		return err
 	}
+	if v.Use, err = c.useCard(rec.ID.String(), usageURL("usage", url.Values{"id": {rec.ID.String()}})); err != nil {
+		return err
+	}
 	v.Same = []deskpage.Same{
 		{Label: c.language.Text("same.command"), Text: "stele update " + rec.ID.String() + " --to https://example.org/1 --if-version " + strconv.FormatUint(rec.Version, 10)},
 		{Label: c.language.Text("same.api"), Text: `curl -X PATCH -H "Authorization: Bearer $STELE_TOKEN" -H 'Content-Type: application/merge-patch+json' -d '{"metadata":{"what":"..."}}' ` + c.base() + "/api/v1/records/" + escaped(rec.ID)},

@@ -33,6 +33,9 @@ func (c *call) space(ns registrar.FoundNamespace) (deskpage.Space, error) {
 	if ns.Role.Includes(stele.RoleEditor) && ns.Delegate == "" {
 		s.NewURL = spaceURL("new", ns.Key())
 	}
+	if c.h.o.Usage != nil && ns.Role.Includes(stele.RoleReader) {
+		s.UsageURL = spaceURL("usage", ns.Key())
+	}
 	return s, err
 }
 

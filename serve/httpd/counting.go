@@ -3,6 +3,7 @@ package httpd
 import (
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -33,6 +34,9 @@ func (h *Handler) countRedirect(r *http.Request, res *resolver.Resolution) {
 	}
 	referrer := header(r, "Referer")
 	if referrer != "" && h.isOwn(r, hostOf(referrer)) {
+		if isOfDesk(referrer) {
+			return
+		}
 		referrer = ""
 	}
 	h.o.Counter.Redirected(res.Record.ID, ClientAddr(r), header(r, "User-Agent"), referrer)
@@ -40,20 +44,34 @@ func (h *Handler) countRedirect(r *http.Request, res *resolver.Resolution) {
 
 // countDescription counts what was delivered about a record.
 func (h *Handler) countDescription(r *http.Request, res *resolver.Resolution) {
-	if h.counts(r) && res.Record != nil {
+	if h.counts(r) && res.Record != nil && !h.isFromDesk(r) {
 		h.o.Counter.Described(res.Record.ID, ClientAddr(r), header(r, "User-Agent"))
 	}
 }
 
 // countFailure counts a name that leads nowhere, as it is read first.
 func (h *Handler) countFailure(r *http.Request, text string) {
-	if !h.counts(r) {
+	if !h.counts(r) || h.isFromDesk(r) {
 		return
 	}
 	x := h.reading(r, text)
 	if id, ok := x.next(); ok {
 		h.o.Counter.Failed(id, ClientAddr(r), header(r, "User-Agent"))
 	}
+}
+
+// isFromDesk reports whether a page of the desk led to a request. Its users are signed in, but the browser sends their session
+// to the desk only.
+func (h *Handler) isFromDesk(r *http.Request) bool {
+	referrer := header(r, "Referer")
+	return referrer != "" && isOfDesk(referrer) && h.isOwn(r, hostOf(referrer))
+}
+
+// isOfDesk reports whether a URL has the path of a page of the desk.
+func isOfDesk(address string) bool {
+	_, rest, _ := strings.Cut(address, "://")
+	_, path, _ := strings.Cut(rest, "/")
+	return strings.HasPrefix(path, ".desk/")
 }
 
 // header returns the first value of a header, whose name is in the form of [http.CanonicalHeaderKey].

@@ -24,6 +24,8 @@ type Namespace struct {
 	Samples  []string // such as it makes
 	History  []Version
 
+	Use *UseCard // nil if the user may not see it
+
 	ZoneURL string // "" if the server publishes nothing
 	Zone    string // "" if it is not published
 	Signed  bool

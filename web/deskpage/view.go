@@ -133,6 +133,7 @@ type Space struct {
 	Names              uint64
 	URL, NamesURL      string
 	NewURL             string // for a new name there; "" if the user may make none
+	UsageURL           string // "" if the user may not see it
 }
 
 // Need is something that a curator should look at.
@@ -222,6 +223,7 @@ type Edit struct {
 	QR                  string // URL
 	Labels              string // URL
 	Citations           []Citation
+	Use                 *UseCard // nil if the user may not see it
 	LanguageTags, Types []string
 }
 

@@ -273,6 +273,18 @@ func (l *Language) Moment(t time.Time) string {
 	return l.Text("date.moment", "day", l.Day(t), "time", t.UTC().Format("15:04"))
 }
 
+// Month returns a month in UTC with its year as the language writes it.
+func (l *Language) Month(t time.Time) string {
+	t = t.UTC()
+	return l.Text("date.month", "month", l.month(t.Month()), "year", t.Format("2006"))
+}
+
+// ShortMonth returns the first letters of a month in UTC.
+func (l *Language) ShortMonth(t time.Time) string {
+	name := []rune(l.month(t.UTC().Month()))
+	return string(name[:min(3, len(name))])
+}
+
 func (l *Language) month(m time.Month) string {
 	if len(l.months) != 12 {
 		return m.String()

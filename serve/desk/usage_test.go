@@ -1,0 +1,127 @@
+package desk
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/usage"
+)
+
+// newCountedSite returns a site whose use is counted.
+func newCountedSite(t *testing.T) *site {
+	t.Helper()
+	return newSite(t, func(o *Options) { o.Usage = &usage.Book{Registrar: o.Registrar, Schemes: o.Schemes} })
+}
+
+// User agents of readers.
+const (
+	firefox   = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+	googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+)
+
+// reader returns the address of one of many readers.
+func reader(number int) netip.Addr {
+	return netip.AddrFrom4([4]byte{192, 0, byte(number >> 8), byte(number)})
+}
+
+// counted has readers use names at a time, and writes the figures.
+func (s *site) counted(at time.Time, use func(c *usage.Counter)) {
+	s.t.Helper()
+	agents := must(usage.NewAgents(nil))(s.t)
+	counter := usage.New(usage.Options{Store: s.r, Agents: agents, Schemes: s.names, Now: func() time.Time { return at }, Space: func(ctx context.Context, id stele.ID) stele.NamespaceKey {
+		ns, err := s.r.FindNamespace(s.admin, id)
+		if err != nil {
+			return stele.NamespaceKey{}
+		}
+		return ns.Key()
+	}})
+	use(counter)
+	ended, end := context.WithCancel(s.admin)
+	end()
+	counter.Run(ended) // it writes what it has, and ends
+	if lost := counter.Stats().Waiting; lost > 0 {
+		s.t.Fatalf("%d figures are not written", lost)
+	}
+}
+
+func (s *site) id(text string) stele.ID {
+	s.t.Helper()
+	return must(s.names.Parse(text))(s.t)
+}
+
+// TestUsageOfName: the page of a name has its figures as a chart and a table, and as a file; robots are apart.
+func TestUsageOfName(t *testing.T) {
+	s := newCountedSite(t)
+	b := s.as("ruth")
+	path := s.as("ed").make(url.Values{"target.0.url": {"https://example.org/1"}, "what": {"An atlas of rivers"}})
+	id := must(url.Parse(path))(t).Query().Get("id")
+	at := "/.desk/usage?id=" + url.QueryEscape(id)
+	b.get(path).has(200, "Nothing was counted yet.", at)
+	b.get(at).has(200, "Nothing was counted yet.", "What is counted, and what is not")
+
+	s.counted(s.now.AddDate(0, -2, 0), func(c *usage.Counter) {
+		for n := range 1234 {
+			c.Redirected(s.id(id), reader(n), firefox, "")
+		}
+	})
+	s.counted(s.now, func(c *usage.Counter) {
+		c.Redirected(s.id(id), reader(1), "curl/8.14.1", "")
+		c.Redirected(s.id(id), reader(2), googlebot, "")
+		c.Described(s.id(id), reader(3), firefox)
+	})
+	b.get(path).has(200, "1,235 resolutions in 13 months", "<svg role=\"img\"")
+	p := b.get(at).has(200, "An atlas of rivers", "<b>1,235</b> <span>resolutions", "September 2026: 1,234 by people, 0 by programs", "October 2026", "November 2026", "so far",
+		"Counted since 16 September 2026", "stele usage "+id, "/api/v1/statistics?prefix=", `aria-current="true">13 months`, "<b>1</b> <span>by robots")
+	if strings.Contains(p.text, "Visitors") || strings.Contains(p.text, "August 2026</th>") || strings.Contains(p.text, "style=") {
+		t.Errorf("the page of a name has what it should not have\n%s", p.main())
+	}
+	b.lang = "pt-BR"
+	b.get(at).has(200, "1.235", "setembro de 2026: 1.234 por pessoas", "Contado desde 16/09/2026")
+	b.lang = ""
+
+	// Another period, by address.
+	b.get(at+"&from=2026-11-01&by=day").has(200, "16 November 2026", `value="2026-11-01"`, `<option value="day" selected="selected">`, "--from 2026-11-01 --by day")
+	b.get(at+"&from=2020-01&until=2020-12").has(200, "<b>0</b>")
+	b.get(at+"&from=soon&until=2026-11").has(400, `href="#from"`, `id="from-problem"`, `value="soon"`)
+	b.get(at+"&from=2026-12&until=2026-11").has(400, `href="#from"`)
+	b.get(at+"&until=never").has(400, `href="#until"`)
+	b.get(at+"&from=1970-01-01&until=9999-12-31&by=day").has(200, "16 September 2026")
+
+	file := b.get("/.desk/usage.csv?id="+url.QueryEscape(id)).has(200, "period,regular,regular_unique,machine,machine_unique,descriptions,robots,failures,visitors\n2026-09,1234,1234,0,0,0,0,0,0\n2026-11,0,0,1,1,1,1,0,0\n")
+	if kind := file.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/csv") {
+		t.Errorf("the file is %s", kind)
+	}
+	b.get("/.desk/usage.csv?id="+url.QueryEscape(id)+"&from=soon").has(400, "soon")
+	b.get("/.desk/usage?id=ark:12345/x5nothing").has(404)
+	b.get("/.desk/usage?namespace=ark:99999").has(404)
+}
+
+// TestUsageRights: readers of a namespace see its figures, and other users see none.
+func TestUsageRights(t *testing.T) {
+	s := newCountedSite(t)
+	path := s.as("ed").make(url.Values{"target.0.url": {"https://example.org/1"}})
+	id := must(url.Parse(path))(t).Query().Get("id")
+	s.counted(s.now, func(c *usage.Counter) { c.Redirected(s.id(id), reader(1), firefox, "") })
+	for user, may := range map[string]bool{"admin": true, "olga": true, "ed": true, "ruth": true, "sam": false} {
+		b := s.as(user)
+		for _, at := range []string{"usage?", "usage.csv?"} {
+			for _, of := range []string{"id=" + url.QueryEscape(id), "namespace=ark:12345/x5"} {
+				p := b.get("/.desk/" + at + of)
+				if (p.StatusCode == http.StatusOK) != may {
+					t.Errorf("%s, %s%s: %s", user, at, of, p.Status)
+				}
+			}
+		}
+		if p := b.get(path); p.StatusCode != http.StatusOK || strings.Contains(p.text, "/.desk/usage") != may {
+			t.Errorf("%s: the page of the name is %s\n%s", user, p.Status, p.main())
+		}
+	}
+	s.browser().get("/.desk/usage?namespace=ark:12345/x5").leads("/.desk/sign-in")
+	newSite(t).as("olga").get("/.desk/usage?namespace=ark:12345/x5").has(404, "no figures of use")
+}
