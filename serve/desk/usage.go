@@ -21,6 +21,8 @@ import (
 // UsageBook reads figures of use, and judges who may see them: [usage.Book].
 type UsageBook interface {
 	Report(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage, error)
+	Breakdown(ctx context.Context, q apijson.UsageQuery) (*apijson.UsageBreakdown, error)
+	Unused(ctx context.Context, q apijson.UnusedQuery) (*apijson.Unused, error)
 }
 
 // What figures are about, as addresses of pages say it.
@@ -76,6 +78,7 @@ func (c *call) useCard(name, at string) (*deskpage.UseCard, error) {
 type usageQuery struct {
 	apijson.UsageQuery
 	values         url.Values // that say what it is about: a name or a namespace
+	show           string     // one part of the figures of a namespace; "": all, in short
 	of, text, back string     // title, name, and URL of the page
 	record         bool
 }
@@ -105,6 +108,9 @@ func (c *call) readUsageQuery() (*usageQuery, error) {
 	}
 	q.Name, q.of, q.text, q.back = ns.Prefix, ns.Title, ns.Key().String(), spaceURL("namespace", ns.Key())
 	q.values = url.Values{"namespace": {ns.Key().String()}}
+	if _, ok := usageParts[values.Get("show")]; ok {
+		q.show = values.Get("show")
+	}
 	return q, nil
 }
 
@@ -133,12 +139,21 @@ func (c *call) showUsage() error {
 	if err != nil {
 		return err
 	}
-	c.choosePeriod(v, q, wrong)
+	if part := usageParts[q.show]; q.show == "" || part.periods {
+		c.choosePeriod(v, q, wrong)
+	}
 	if report == nil {
 		v.Problems = wrong.problems()
 		return c.show(http.StatusBadRequest, "usage", v)
 	}
-	if err := c.fillUsage(v, q, report); err != nil {
+	switch {
+	case report.Began == "": // the page says so
+	case q.show != "":
+		err = c.fillPart(v, q)
+	default:
+		err = c.fillUsage(v, q, report)
+	}
+	if err != nil {
 		return err
 	}
 	v.Same = c.sameUsage(q)
@@ -185,7 +200,7 @@ func (c *call) choosePeriod(v *deskpage.Usage, q *usageQuery, f *faults) {
 			}
 			current = current && (value == want || i == 2 && value == byMonth && want == "")
 		}
-		v.Periods = append(v.Periods, deskpage.Choose{Text: text, URL: q.at("usage", pairs...), Current: current})
+		v.Periods = append(v.Periods, deskpage.Choose{Text: text, URL: q.at("usage", append(pairs, "show", q.show)...), Current: current})
 	}
 	add(c.language.Text("use.days"), "from", now.AddDate(0, 0, 1-recentDays).Format(time.DateOnly), "by", byDay)
 	add(c.language.Text("use.recent"))
@@ -196,6 +211,9 @@ func (c *call) choosePeriod(v *deskpage.Usage, q *usageQuery, f *faults) {
 	for name := range q.values {
 		v.Kept = append(v.Kept, deskpage.Kept{Name: name, Value: q.values.Get(name)})
 	}
+	if q.show != "" {
+		v.Kept = append(v.Kept, deskpage.Kept{Name: "show", Value: q.show})
+	}
 	v.From, v.Until = f.input("from", q.From), f.input("until", q.Until)
 	for _, by := range []string{byMonth, byDay} {
 		v.By = append(v.By, deskpage.Option{Value: by, Text: c.language.Text("useby." + by), Chosen: q.By == by})
@@ -204,9 +222,6 @@ func (c *call) choosePeriod(v *deskpage.Usage, q *usageQuery, f *faults) {
 
 // fillUsage puts the figures into the page.
 func (c *call) fillUsage(v *deskpage.Usage, q *usageQuery, report *apijson.Usage) error {
-	if report.Began == "" {
-		return nil
-	}
 	var err error
 	if v.Began, err = time.Parse(time.RFC3339, report.Began); err != nil {
 		return err
@@ -236,21 +251,41 @@ func (c *call) fillUsage(v *deskpage.Usage, q *usageQuery, report *apijson.Usage
 		fact("use.failures", t.Failures, "")
 	}
 	fact("use.robots", t.Robots, "")
-	return nil
+	if q.record {
+		return nil
+	}
+	return c.fillLists(v, q)
 }
 
 // sameUsage returns the command and the request for the same figures.
 func (c *call) sameUsage(q *usageQuery) []deskpage.Same {
-	command, asks := "stele usage "+shellWord(q.Name), url.Values{"prefix": {q.Name}}
-	for _, flag := range [][2]string{{"from", q.From}, {"until", q.Until}, {"by", q.By}} {
-		if flag[1] != "" && flag != [2]string{"by", byMonth} {
-			command += " --" + flag[0] + " " + shellWord(flag[1])
-			asks.Set(flag[0], flag[1])
+	command, path, asks := "stele usage "+shellWord(q.Name), "statistics", url.Values{"prefix": {q.Name}}
+	add := func(name, value string) {
+		if value != "" {
+			command += " --" + name + " " + shellWord(value)
+			asks.Set(name, value)
 		}
+	}
+	part := usageParts[q.show]
+	if q.show == "" || part.periods {
+		add("from", q.From)
+		add("until", q.Until)
+	}
+	switch {
+	case q.show == "" && q.By != byMonth:
+		add("by", q.By)
+	case q.show == partNames:
+		add("by", part.by)
+		add("limit", strconv.Itoa(wholePart))
+	case q.show == partUnused:
+		command, path = command+" --unused", "unusednames"
+	case q.show != "":
+		add("by", part.by)
+		path = "usagebreakdown"
 	}
 	return []deskpage.Same{
 		{Label: c.language.Text("same.command"), Text: command},
-		{Label: c.language.Text("same.api"), Text: `curl -H "Authorization: Bearer $STELE_TOKEN" '` + c.base() + "/api/v1/statistics?" + asks.Encode() + "'"},
+		{Label: c.language.Text("same.api"), Text: `curl -H "Authorization: Bearer $STELE_TOKEN" '` + c.base() + "/api/v1/" + path + "?" + asks.Encode() + "'"},
 	}
 }
 
@@ -348,11 +383,18 @@ func (c *call) usageCSV() error {
 	case report == nil:
 		return c.showUsage() // which says what is wrong
 	}
-	lines := [][]string{{"period", "regular", "regular_unique", "machine", "machine_unique", "descriptions", "robots", "failures", "visitors"}}
+	if q.show != "" {
+		return c.partCSV(q)
+	}
+	lines := [][]string{append([]string{"period"}, csvHeads()...)}
 	for i := range report.Rows {
 		lines = append(lines, csvLine(report.Rows[i].Period, usageValues(&report.Rows[i], true)...))
 	}
 	return c.sendCSV("usage.csv", lines)
+}
+
+func csvHeads() []string {
+	return []string{"regular", "regular_unique", "machine", "machine_unique", "descriptions", "robots", "failures", "visitors"}
 }
 
 // csvLine returns a line of a file of figures.

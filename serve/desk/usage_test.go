@@ -125,3 +125,73 @@ func TestUsageRights(t *testing.T) {
 	s.browser().get("/.desk/usage?namespace=ark:12345/x5").leads("/.desk/sign-in")
 	newSite(t).as("olga").get("/.desk/usage?namespace=ark:12345/x5").has(404, "no figures of use")
 }
+
+// TestUsageOfNamespace: the page of a namespace has the names that were used most, where readers come from, and names that lead
+// nowhere or were not used; each as a page and a file.
+func TestUsageOfNamespace(t *testing.T) {
+	s := newCountedSite(t)
+	ed, b := s.as("ed"), s.as("ruth")
+	var ids []string
+	for n := range 12 {
+		path := ed.make(url.Values{"target.0.url": {"https://example.org/1"}, "what": {"Mapa " + strings.Repeat("I", n+1)}})
+		ids = append(ids, must(url.Parse(path))(t).Query().Get("id"))
+	}
+	const at = "/.desk/usage?namespace=ark:12345/x5"
+	s.counted(s.now.AddDate(0, -1, 0), func(c *usage.Counter) {
+		for i, id := range ids[:11] {
+			for n := range i + 1 {
+				c.Redirected(s.id(id), reader(n), firefox, "https://www.example.org/list")
+			}
+		}
+		c.Redirected(s.id(ids[0]), reader(50), firefox, "https://other.example.com/")
+	})
+	s.counted(s.now, func(c *usage.Counter) {
+		for n := range 3 {
+			c.Failed(s.id("ark:12345/x5n0thing"), reader(n), firefox)
+		}
+	})
+	p := b.get(at).has(200, "Most used names", "Mapa IIIIIIIIIII<", "The 100 most used", "Where readers come from", "example.org", "example.com", "ark:12345/x5n0thing", "Names that were not used", `<rect width="100%"`)
+	if strings.Contains(p.text, "Countries") || strings.Contains(p.text, "Answers of the DNS") || strings.Contains(p.text, "style=") {
+		t.Errorf("the page has what it should not have\n%s", p.main())
+	}
+	b.get(at+"&show=names").has(200, "Mapa I<", "Mapa IIIIIIIIIII<", "13 months", "All figures of the namespace")
+	b.get(at+"&show=names&from=2026-11").has(200, "None in this period.")
+	b.get(at+"&show=referrers").has(200, "example.org", "Only the domain", "66")
+	b.get(at+"&show=failed").has(200, "ark:12345/x5n0thing")
+	b.get(at+"&show=countries").has(200, "None in this period.")
+	b.get(at+"&show=unused").has(200, "Mapa IIIIIIIIIIII<", "made 16 November 2026", "Counting began on 16 October 2026")
+	if p := b.get(at + "&show=unused"); strings.Contains(p.text, ids[0]) {
+		t.Error("a name that was used is among the others")
+	}
+	b.get(at+"&show=unused&after="+url.QueryEscape(ids[11])).has(200, "All names were used.")
+	file := strings.Replace(at, "usage?", "usage.csv?", 1)
+	b.get(file).has(200, "period,regular", "2026-10,67,67,")
+	b.get(file+"&show=names").has(200, "name,regular,", ids[10]+",11,11,0,0,0,0,0,0\n")
+	b.get(file+"&show=referrers").has(200, "referrer,count\nexample.org,66\nexample.com,1\n")
+	b.get(file+"&show=countries").has(200, "country,count\n")
+	b.get(file+"&show=failed").has(200, "name,count\nark:12345/x5n0thing,3\n")
+	b.get(file+"&show=unused").has(200, "name,created\n"+ids[11]+",2026-11-16T")
+	for _, show := range []string{"names", "referrers", "countries", "failed", "unused", "dns"} {
+		s.as("sam").get(at + "&show=" + show).has(404)
+		s.as("sam").get(file + "&show=" + show).has(404)
+	}
+}
+
+// TestUsageOfZone: a namespace that is in the DNS has its answers by hour.
+func TestUsageOfZone(t *testing.T) {
+	s := newCountedSite(t)
+	must(s.r.SetNamespace(s.admin, stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}, 0, func(ns *stele.Namespace) error {
+		ns.Publication = stele.Publication{Zone: "maps.example.", Layout: stele.LayoutNames, Separator: "/", Parts: 2, Servers: []stele.NameServer{{Name: "ns1.example.net."}}, Mailbox: "hostmaster@example.net"}
+		return nil
+	}))(t)
+	answers := map[string]uint64{}
+	counter := usage.New(usage.Options{Store: s.r, Agents: must(usage.NewAgents(nil))(t), Schemes: s.names, Now: func() time.Time { return s.now }, Zones: func() map[string]uint64 { return answers }})
+	answers["maps.example."] = 1500
+	ended, end := context.WithCancel(s.admin)
+	end()
+	counter.Run(ended)
+	b := s.as("ruth")
+	b.get("/.desk/usage?namespace=ark:12345/x5").has(200, "Answers of the DNS by hour", "1,500 answers for the zone maps.example", "16 November 2026, 12:00 UTC: 1,500 answers")
+	b.get("/.desk/usage?namespace=ark:12345/x5&show=dns").has(200, "1,500 answers")
+	b.get("/.desk/usage.csv?namespace=ark:12345/x5&show=dns").has(200, "hour,count\n2026-11-16T12:00:00Z,1500\n")
+}

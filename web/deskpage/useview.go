@@ -28,6 +28,7 @@ type Usage struct {
 	From, Until Field
 	By          []Option
 	Lists       []UseList // of a namespace
+	Overview    string    // URL of the page of which this is a part; "" if it is that page
 }
 
 // Choose is a link to another view of the same.
@@ -68,7 +69,7 @@ type FigureRow struct {
 type UseList struct {
 	ID, Title string
 	Note      string
-	None      string // what is said if it has no rows
+	None      string // what is said if it has no rows; may be empty
 	Chart     template.HTML
 	Figures   Figures
 	More      string // URL of all of it; may be empty
