@@ -73,6 +73,7 @@ var (
 	directoryKind  = kind{"URL", textForm, readDirectory}
 	proxiesKind    = kind{"addresses", listForm, readProxy}
 	baseKind       = kind{"URL", textForm, orNothing(readBase)}
+	timeGateKind   = kind{"URL", textForm, orNothing(readTimeGate)}
 	hostKind       = kind{"host", textForm, orNothing(readHost)}
 	purlHostsKind  = kind{"hosts", listForm, readHost}
 	shouldersKind  = kind{"shoulders", listForm, readShoulder}
@@ -375,6 +376,19 @@ func isHost(text string) bool {
 func readBase(_ *Setting, text string) (any, error) {
 	o := httpd.Options{Base: strings.TrimRight(text, "/")}
 	return o.Base, o.Validate()
+}
+
+// readTimeGate reads the address of an archive, to which the addresses of pages are appended.
+func readTimeGate(_ *Setting, text string) (any, error) {
+	text = strings.TrimRight(text, "/")
+	t := stele.Target{URL: text}
+	if err := stele.CheckURL(text); err != nil {
+		return nil, err
+	}
+	if p := t.Protocol(); p != "http" && p != "https" || strings.ContainsAny(text, "?#") {
+		return nil, stele.Messagef("config.timegate-invalid", `"{url}" is not the address of a TimeGate; write one such as https://web.archive.org/web`, text)
+	}
+	return text, nil
 }
 
 func readHost(_ *Setting, text string) (any, error) {

@@ -129,6 +129,8 @@ var settings = []Setting{
 		What: "file of the signs of walls and of pages that say not found, by which the link checker judges answers, instead of the list of the program; empty: that list"},
 	{Name: "link-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
 		What: "addresses and networks, in addition to public ones, at which the link checker may ask targets; empty: public addresses only"},
+	{Name: "link-timegate", kind: timeGateKind, Example: "https://web.archive.org/web",
+		What: "TimeGate of a web archive (RFC 7089), which the link checker asks for copies of pages that are broken or gone, once a week at most; empty: no archive is asked"},
 	{Name: "metrics", kind: offAddressKind, Example: "127.0.0.1:9180",
 		What: "address of the listener for /metrics (Prometheus) and /debug/pprof, which the public should not reach; empty: none"},
 	{Name: "metrics-token", kind: boolKind, Usual: "false", Example: "true",
@@ -294,6 +296,7 @@ type Values struct {
 	LinkResolver   string            `koanf:"link-resolver"`
 	LinkRules      string            `koanf:"link-rules"`
 	LinkAllow      []string          `koanf:"link-allow"`
+	LinkTimeGate   string            `koanf:"link-timegate"`
 	Metrics        string            `koanf:"metrics"`
 	MetricsToken   bool              `koanf:"metrics-token"`
 	Base           string            `koanf:"base"`

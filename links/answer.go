@@ -52,6 +52,12 @@ type Answer struct {
 	Neighbour, Home *Sighting
 }
 
+// Copy is a copy of a page in an archive.
+type Copy struct {
+	URL string    // "": there is none
+	At  time.Time // when it was made; zero: that is not known
+}
+
 // Header has the fields of an answer, their names in lower case.
 type Header map[string][]string
 

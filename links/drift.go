@@ -2,6 +2,7 @@ package links
 
 import (
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -58,9 +59,10 @@ const (
 	TextChanged         // title and text differ
 	TypeChanged         // such as a page where a PDF was
 	PromiseBroken       // the persistence statement says unchanging, and the digest is another
+	HostOfOthers        // the text differs, and the domain has other name servers: it was sold, or is parked
 )
 
-var driftNames = [...]string{"", "suspected", "text-changed", "type-changed", "promise-broken"}
+var driftNames = [...]string{"", "suspected", "text-changed", "type-changed", "promise-broken", "host-of-others"}
 
 // String returns the name of the drift.
 func (d Drift) String() string {
@@ -92,17 +94,40 @@ func (p *Print) differs(next *Print, unchanging bool) Drift {
 	return NoDrift
 }
 
-// drift compares a good answer with what is kept. What is told stays until a user accepts it.
-func (s *Status) drift(next *Print, unchanging bool, now time.Time) {
+// newServers is how long ago the name servers of a domain changed if a page that differs is that of another owner. A page is
+// compared with one that was there a turn or two before.
+const newServers = 3 * Turn
+
+// drift compares a good answer with what is kept. What is told stays until a user accepts it, or until what was there is back.
+func (s *Status) drift(next *Print, t *Target, now time.Time) {
+	var none [16]byte
+	if t.Unchanging && len(t.Signed) > 0 && next.Digest != none {
+		switch signed := slices.Contains(t.Signed, next.Digest); {
+		case signed && s.Drift == PromiseBroken, signed && s.Print.Digest != next.Digest: // another version was signed
+			s.Drift, s.DriftSince, s.Print = NoDrift, time.Time{}, *next
+			return
+		case !signed:
+			if s.Drift != PromiseBroken {
+				s.Drift, s.DriftSince = PromiseBroken, now
+			}
+			if s.Print == (Print{}) {
+				s.Print = *next
+			}
+			return
+		}
+	}
 	if s.Print == (Print{}) {
 		s.Print = *next
 		return
 	}
-	d := s.Print.differs(next, unchanging)
+	d := s.Print.differs(next, t.Unchanging)
+	if d == Suspected && !t.Servers.IsZero() && now.Sub(t.Servers) < newServers {
+		d = HostOfOthers
+	}
 	switch {
-	case d == NoDrift && s.Drift != PromiseBroken:
+	case d == NoDrift && (s.Drift != PromiseBroken || next.Digest != none):
 		s.Drift, s.DriftSince = NoDrift, time.Time{}
-		if !unchanging || next.Digest != ([16]byte{}) {
+		if !t.Unchanging || next.Digest != none {
 			s.Print = *next // so that slow changes are not added up
 		}
 	case d == Suspected:

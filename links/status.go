@@ -133,6 +133,9 @@ type Status struct {
 type Target struct {
 	Key        uint64 // spreads checks over time
 	Unchanging bool   // the persistence statement promises that the content does not change
+
+	Signed  [][16]byte // the beginnings of the SHA-256 that are signed; none: the content is compared with what was seen first
+	Servers time.Time  // when the name servers of the domain changed last; zero: not since they are known
 }
 
 // Add takes over what an answer says. Answered is when something else on the same host answered last: while
@@ -157,7 +160,7 @@ func (s *Status) Add(e *Evidence, t Target, answered time.Time, now time.Time) {
 		s.Row, s.Good = Row{}, now
 		s.set(e.State, e.Cause, now)
 		if e.Status != 304 && e.Cause != LookedFine && e.Print != (Print{}) {
-			s.drift(&e.Print, t.Unchanging, now)
+			s.drift(&e.Print, &t, now)
 		}
 	case Bad:
 		s.fail(e, answered, now)

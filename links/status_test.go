@@ -179,18 +179,28 @@ func TestDrift(t *testing.T) {
 		prints     []Print // a day apart each; a zero one is a week
 		unchanging bool
 		want       Drift
+		signed     [][16]byte
+		servers    time.Time
 	}{
-		"the same":            {[]Print{old, old}, false, NoDrift},
-		"similar":             {[]Print{old, similar, {}, similar}, false, NoDrift},
-		"once":                {[]Print{old, other}, false, Suspected},
-		"and back":            {[]Print{old, other, {}, old}, false, NoDrift},
-		"twice in a week":     {[]Print{old, other, other}, false, Suspected},
-		"twice, a week apart": {[]Print{old, other, {}, other}, false, TextChanged},
-		"another type":        {[]Print{pdf, old}, false, TypeChanged},
-		"another digest":      {[]Print{digest(1), digest(2)}, false, NoDrift},
-		"a promise":           {[]Print{digest(1), digest(1)}, true, NoDrift},
-		"a broken promise":    {[]Print{digest(1), digest(2)}, true, PromiseBroken},
-		"it stays broken":     {[]Print{digest(1), digest(2), digest(2)}, true, PromiseBroken},
+		"the same":            {[]Print{old, old}, false, NoDrift, nil, time.Time{}},
+		"similar":             {[]Print{old, similar, {}, similar}, false, NoDrift, nil, time.Time{}},
+		"once":                {[]Print{old, other}, false, Suspected, nil, time.Time{}},
+		"and back":            {[]Print{old, other, {}, old}, false, NoDrift, nil, time.Time{}},
+		"twice in a week":     {[]Print{old, other, other}, false, Suspected, nil, time.Time{}},
+		"twice, a week apart": {[]Print{old, other, {}, other}, false, TextChanged, nil, time.Time{}},
+		"another type":        {[]Print{pdf, old}, false, TypeChanged, nil, time.Time{}},
+		"another digest":      {[]Print{digest(1), digest(2)}, false, NoDrift, nil, time.Time{}},
+		"a promise":           {[]Print{digest(1), digest(1)}, true, NoDrift, nil, time.Time{}},
+		"a broken promise":    {[]Print{digest(1), digest(2)}, true, PromiseBroken, nil, time.Time{}},
+		"it stays broken":     {[]Print{digest(1), digest(2), digest(2)}, true, PromiseBroken, nil, time.Time{}},
+		"it is kept again":    {[]Print{digest(1), digest(2), digest(1)}, true, NoDrift, nil, time.Time{}},
+		"signed":              {[]Print{digest(2), digest(1)}, true, NoDrift, [][16]byte{{1}, {2}}, time.Time{}},
+		"not what is signed":  {[]Print{digest(3)}, true, PromiseBroken, [][16]byte{{1}, {2}}, time.Time{}},
+		"signed at last":      {[]Print{digest(3), digest(1)}, true, NoDrift, [][16]byte{{1}, {2}}, time.Time{}},
+		"not unchanging":      {[]Print{digest(3)}, false, NoDrift, [][16]byte{{1}}, time.Time{}},
+		"parked":              {[]Print{old, other}, false, HostOfOthers, nil, begin},
+		"another provider":    {[]Print{old, similar}, false, NoDrift, nil, begin},
+		"servers of long ago": {[]Print{old, other}, false, Suspected, nil, begin.Add(-100 * day)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s Status
@@ -201,7 +211,7 @@ func TestDrift(t *testing.T) {
 					continue
 				}
 				e := Evidence{Weight: Good, State: OK, Status: 200, Print: p}
-				s.Add(&e, Target{Unchanging: test.unchanging}, now, now)
+				s.Add(&e, Target{Unchanging: test.unchanging, Signed: test.signed, Servers: test.servers}, now, now)
 			}
 			if s.Drift != test.want {
 				t.Errorf("%s, want %s", s.Drift, test.want)

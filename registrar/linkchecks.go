@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -35,9 +36,10 @@ type LinkChecks struct {
 	Namespace string      `json:"namespace"`
 	Scheme    string      `json:"scheme"`
 	On        bool        `json:"on"`
-	Quota     int         `json:"quota,omitempty"`  // checks a day; 0: no limit
-	Own       []OwnHost   `json:"own,omitempty"`    // hosts that may be asked faster
-	Pauses    []HostPause `json:"pauses,omitempty"` // hosts that are not asked for a time
+	Quota     int         `json:"quota,omitempty"`    // checks a day; 0: no limit
+	Own       []OwnHost   `json:"own,omitempty"`      // hosts that may be asked faster
+	Pauses    []HostPause `json:"pauses,omitempty"`   // hosts that are not asked for a time
+	FallBack  bool        `json:"fallBack,omitempty"` // to an archived copy of what has been broken for 30 days
 	By        string      `json:"by,omitempty"`
 	Changed   time.Time   `json:"changed,omitzero"`
 }
@@ -98,18 +100,26 @@ func (r *Registrar) linkChecks(ctx context.Context, op string, key stele.Namespa
 		return l, nil, tell(op, err)
 	}
 	if err := json.Unmarshal(value, &l); err != nil {
-		return l, nil, refuse(op, stele.ID{}, stele.Internal, "links.settings-damaged", "the settings of the checks of {namespace} are damaged: {cause}", key, err)
+		l = LinkChecks{Namespace: key.Prefix, Scheme: key.Scheme}
+		return l, value, refuse(op, stele.ID{}, stele.Internal, "links.settings-damaged", "the settings of the checks of {namespace} are damaged: {cause}; an owner can set them anew", key, err)
 	}
+	l.Namespace, l.Scheme = key.Prefix, key.Scheme
 	return l, value, nil
 }
 
+// AreChecksDamaged reports whether an error says that settings of checks can't be read. An owner can set them anew.
+func AreChecksDamaged(err error) bool {
+	code, _ := stele.CodeOf(err)
+	return code == "links.settings-damaged"
+}
+
 // SetLinkChecks changes how the targets of a namespace are checked: change is called with a copy of the settings, and
-// again if another request was faster. An owner may.
+// again if another request was faster. Settings that are damaged are as if there were none. An owner may.
 func (r *Registrar) SetLinkChecks(ctx context.Context, key stele.NamespaceKey, change func(*LinkChecks)) (LinkChecks, error) {
 	const op = "set link checks"
 	for attempt := 1; ; attempt++ {
 		l, before, err := r.linkChecks(ctx, op, key, stele.RoleOwner)
-		if err != nil {
+		if err != nil && !AreChecksDamaged(err) {
 			return l, err
 		}
 		change(&l)
@@ -170,7 +180,11 @@ func hasOneOwner(host string) bool {
 	return err == nil
 }
 
-// CheckedSpaces returns the settings of all namespaces that have some. The caller is a server.
+// counts reports whether the owner of a namespace may have a host asked faster. It is judged whenever it is used: the list of
+// domains below which anyone can register grows, and settings may be older than a rule.
+func (o *OwnHost) counts() bool { return o.Host != "" && hasOneOwner(o.Host) && o.Gap >= leastCheckGap }
+
+// CheckedSpaces returns the settings of all namespaces that have some, without hosts that do not count. The caller is a server.
 func (r *Registrar) CheckedSpaces(ctx context.Context) (list []LinkChecks, err error) {
 	for c, err := range r.CheckList(ctx, checkSpaceCells, "") {
 		if err != nil {
@@ -181,6 +195,9 @@ func (r *Registrar) CheckedSpaces(ctx context.Context) (list []LinkChecks, err e
 			r.o.Log.Error("the settings of link checks can't be read", "cell", c.Name, "error", err.Error())
 			continue
 		}
+		scheme, prefix, _ := strings.Cut(strings.TrimPrefix(c.Name, checkSpaceCells), "\t")
+		l.Scheme, l.Namespace = scheme, prefix // whatever the value says
+		l.Own = slices.DeleteFunc(l.Own, func(o OwnHost) bool { return !o.counts() })
 		list = append(list, l)
 	}
 	return list, nil
@@ -292,4 +309,48 @@ func (r *Registrar) KeepLook(ctx context.Context, id stele.ID, changes ...stele.
 		}
 	}
 	return r.apply(ctx, op, &stele.Commit{Cells: changes})
+}
+
+// CopyUser is the principal of versions of records in which an archived copy took the place of a broken target. No user can have this name.
+const CopyUser = "link checker: archived copy"
+
+// UseCopy puts an archived copy into the place of a target that is broken, and keeps the target after all others. It makes a version of
+// the record as any other change does, which a user can revert. It does nothing, and reports false, if the record does not have the target any more or
+// has the copy, or if another target of the same service comes before it. The caller is a server; the cells are changed with the record.
+func (r *Registrar) UseCopy(ctx context.Context, id stele.ID, url, archived string, cells ...stele.CellChange) (bool, error) {
+	const op = "use archived copy"
+	for _, c := range cells {
+		if err := mayKeepChecks(ctx, c.Name); err != nil {
+			return false, err
+		}
+	}
+	if err := mayKeepChecks(ctx, CheckCells); err != nil {
+		return false, err
+	}
+	ctx = auth.With(ctx, auth.Principal{Name: CopyUser, Admin: true})
+	used := false
+	_, err := r.reviseWith(ctx, op, id, 0, func(next *stele.Record) error {
+		used = false
+		at := slices.IndexFunc(next.Targets, func(t stele.Target) bool { return t.URL == url })
+		if next.State != stele.Active || at < 0 || slices.ContainsFunc(next.Targets, func(t stele.Target) bool { return t.URL == archived }) {
+			return nil
+		}
+		broken := next.Targets[at]
+		last := broken.Order
+		for _, t := range next.Targets {
+			if t.Service == broken.Service && (t.Order < broken.Order || t.Order == broken.Order && t.Preference < broken.Preference) {
+				return nil
+			}
+			last = max(last, t.Order)
+		}
+		next.Targets[at].URL, next.Targets[at].Partial = archived, false
+		if last < math.MaxUint16 {
+			last++
+		}
+		broken.Order = last
+		next.Targets = append(next.Targets, broken)
+		used = true
+		return nil
+	}, cells...)
+	return used && err == nil, err
 }

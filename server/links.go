@@ -37,19 +37,24 @@ func (s *server) openLinks() error {
 
 // newChecker returns what checks the targets of a registry.
 func (s *server) newChecker(r *registry.Registry) *check.Checker {
-	o := LinkOptions(s.linkRules, s.linkRule, s.LinkResolver, linkAgent(s.o.Version, s.Base), s.isOwnName, s.now)
+	o := LinkOptions(s.linkRules, s.linkRule, s.LinkResolver, s.LinkTimeGate, linkAgent(s.o.Version, s.Base), s.isOwnName, s.now)
 	o.Registrar, o.Store, o.Log, o.Lease = r.Registrar, r.Store, s.log, s.JobLease
 	return check.New(o)
 }
 
 // LinkOptions returns how links are asked: by which rules answers are judged, which addresses may be asked, the address of a second resolver
-// if there is one, who asks, and which hosts are not asked.
-func LinkOptions(rules *links.Rules, rule outbound.Rule, resolver, agent string, own func(host string) bool, now func() time.Time) check.Options {
+// and that of an archive, if there are some, who asks, and which hosts are not asked.
+func LinkOptions(rules *links.Rules, rule outbound.Rule, resolver, timegate, agent string, own func(host string) bool, now func() time.Time) check.Options {
 	o := ask.Options{Rule: rule, Rules: rules, Now: now, Own: own, Agent: agent}
 	if resolver != "" {
 		o.Second = outbound.NewResolver(resolver, resolverPatience)
 	}
-	return check.Options{Rules: rules, Ask: ask.New(o).Check, Now: now, Rand: rand.Reader}
+	a := ask.New(o)
+	c := check.Options{Rules: rules, Ask: a.Check, Servers: a.Servers, Now: now, Rand: rand.Reader}
+	if timegate != "" {
+		c.Archive = a.Archive(timegate)
+	}
+	return c
 }
 
 // linkAgent returns the name under which links are checked: who asks, and where that is explained.

@@ -84,7 +84,7 @@ var rooms = []room{
 	{folder: "registrar", may: ". document registrar/minting internal/destination auth auth/password ddds mint namespaces outbound proof publish/zonekey publish/zonemap secret", tests: "store/mem scheme/all"},
 
 	{folder: "links/ask", may: ". client links outbound", tests: "internal/certtest internal/servertest"},
-	{folder: "links/check", may: ". auth document links registrar", tests: "store/mem store/pebble scheme/all"},
+	{folder: "links/check", may: ". auth document links registrar", tests: "store/mem store/pebble store/postgres outbound scheme/all internal/servertest"},
 	{folder: "links", may: "."}, // it judges answers; others ask and keep. It computes, but the list of public suffixes knows net/http
 	{folder: "search", may: ".", tests: "store/mem store/pebble store/postgres scheme/all"}, // it reads a store, and knows none
 
@@ -118,7 +118,7 @@ var rooms = []room{
 	{folder: "doctor", may: ". document/apijson internal/disk auth client config mail registry secret server store/pebble auth/issuer outbound"},
 	{folder: "cmd/stele", may: ". usage document links internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
-	{folder: "bench", may: ". document search internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "bench", may: ". document search links links/check internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". document mail audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 }
 

@@ -22,11 +22,11 @@ func (r *Registry) LinkChecks(ctx context.Context, key stele.NamespaceKey) (regi
 // SetLinkChecks changes how the targets of a namespace are checked. Another change at the same time may be lost.
 func (r *Registry) SetLinkChecks(ctx context.Context, key stele.NamespaceKey, change func(*registrar.LinkChecks)) (registrar.LinkChecks, error) {
 	l, err := r.LinkChecks(ctx, key)
-	if err != nil {
+	if err != nil && !registrar.AreChecksDamaged(err) {
 		return l, err
 	}
 	change(&l)
-	d := apijson.LinkChecks{On: l.On, Quota: l.Quota}
+	d := apijson.LinkChecks{On: l.On, Quota: l.Quota, FallBack: l.FallBack}
 	for _, o := range l.Own {
 		d.Own = append(d.Own, apijson.OwnHost{Host: o.Host, Gap: o.Gap.Milliseconds()})
 	}
@@ -50,7 +50,7 @@ func (r *Registry) linkChecks(ctx context.Context, op string, key stele.Namespac
 	if err := json.Unmarshal(a.body, &d); err != nil {
 		return l, unread(err)
 	}
-	l = registrar.LinkChecks{Scheme: key.Scheme, Namespace: key.Prefix, On: d.On, Quota: d.Quota, By: d.By, Changed: d.Changed}
+	l = registrar.LinkChecks{Scheme: key.Scheme, Namespace: key.Prefix, On: d.On, Quota: d.Quota, FallBack: d.FallBack, By: d.By, Changed: d.Changed}
 	for _, o := range d.Own {
 		l.Own = append(l.Own, registrar.OwnHost{Host: o.Host, Gap: time.Duration(o.Gap) * time.Millisecond})
 	}

@@ -61,7 +61,7 @@ func (p *program) withLinks(cmd *cobra.Command, f *checkFlags, do func(ctx conte
 		if err != nil {
 			return usage.Errorf(cmd, "", "{cause}", err)
 		}
-		checker, near := l.WithLinks(server.LinkOptions(rules, rule, f.resolver, "Stele/"+version, nil, p.now))
+		checker, near := l.WithLinks(server.LinkOptions(rules, rule, f.resolver, "", "Stele/"+version, nil, p.now))
 		if !near {
 			return do(ctx, l)
 		}
@@ -233,18 +233,28 @@ func (p *program) printTarget(f *apijson.LinkFinding, show bool) error {
 	if f.Final != "" {
 		seen += ", leads to " + f.Final
 	}
+	if f.Copy != "" {
+		seen += ", archived copy " + f.Copy
+		if !f.CopyAt.IsZero() {
+			seen += " of " + f.CopyAt.Format(time.DateOnly)
+		}
+	}
 	return p.say("%-9s %s  %s  %s\n", printable(state), printable(f.ID), printable(f.URL), printable(seen))
 }
 
 func (p *program) linksReportCommand() *cobra.Command {
+	var look bool
 	cmd := &cobra.Command{
 		Use:   "report PREFIX",
 		Short: "List targets that do not work as they should",
 		Long: `Report prints what the checks have found out about the targets of names that begin with PREFIX:
 first the hosts that do not answer, then each target that is broken, gone, moved, failing,
 blocked or unsure, or whose content is another one. It checks nothing. The exit code is 1 if
-a target is broken or gone, or a host is down.`,
-		Example: "  stele links report ark:12345\n  stele links report ark:12345 --json",
+a target is broken or gone, or a host is down.
+
+With --look it prints the targets that have been blocked for half a year: look at them
+yourself, and say what you saw with 'stele links looked'.`,
+		Example: "  stele links report ark:12345\n  stele links report ark:12345 --look\n  stele links report ark:12345 --json",
 		Args:    usage.OneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withLinks(cmd, &checkFlags{}, func(ctx context.Context, l *Registry) error {
@@ -252,11 +262,28 @@ a target is broken or gone, or a host is down.`,
 				if err != nil {
 					return err
 				}
+				if look {
+					return p.reportLooks(ctx, l, key)
+				}
 				return p.reportLinks(ctx, l, key)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&look, "look", false, "print only what a person should look at")
 	return usage.NeverFiles(cmd)
+}
+
+// reportLooks prints the targets at which a person should look.
+func (p *program) reportLooks(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
+	for f, err := range l.LinkFindings(ctx, key) {
+		if err != nil {
+			return err
+		}
+		if err := p.printTarget(&f, f.Look); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *program) reportLinks(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
@@ -300,7 +327,7 @@ func (p *program) reportLinks(ctx context.Context, l *Registry, key stele.Namesp
 }
 
 func (p *program) linksSetCommand() *cobra.Command {
-	var on, off bool
+	var on, off, fallBack bool
 	var quota int
 	var own, pause []string
 	cmd := &cobra.Command{
@@ -311,7 +338,11 @@ settings of their own, and prints the settings. Without flags it prints them onl
 checks are off until an owner switches them on; a server does them.
 
 --own HOST=GAP lets hosts of yours be asked faster than every 5 seconds. --pause HOST=TIME
-has a host, or all with '*', not asked until a time, for its maintenance.`,
+has a host, or all with '*', not asked until a time, for its maintenance.
+
+--fall-back lets the server put the archived copy of a page into the place of a target that
+has been broken for 30 days, if the server has an archive to ask (its setting link-timegate).
+Without it, copies are only proposed.`,
 		Example: `  stele links set ark:12345 --on --quota 10000
   stele links set ark:12345 --own data.example.org=500ms
   stele links set ark:12345 --pause data.example.org=2030-02-01
@@ -330,10 +361,16 @@ has a host, or all with '*', not asked until a time, for its maintenance.`,
 				return err
 			}
 			return p.onPrefix(cmd, args[0], func(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
-				settings, err := l.LinkChecks(ctx, key)
-				if err == nil && cmd.Flags().NFlag() > 0 && (on || off || cmd.Flags().Changed("quota") || len(own)+len(pause) > 0) {
+				var settings registrar.LinkChecks
+				var err error
+				if !on && !off && !cmd.Flags().Changed("quota") && !cmd.Flags().Changed("fall-back") && len(own)+len(pause) == 0 {
+					settings, err = l.LinkChecks(ctx, key)
+				} else {
 					settings, err = l.SetLinkChecks(ctx, key, func(s *registrar.LinkChecks) {
 						s.On = (s.On || on) && !off
+						if cmd.Flags().Changed("fall-back") {
+							s.FallBack = fallBack
+						}
 						if cmd.Flags().Changed("quota") {
 							s.Quota = quota
 						}
@@ -355,6 +392,7 @@ has a host, or all with '*', not asked until a time, for its maintenance.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&on, "on", false, "check the targets of the namespace")
 	flags.BoolVar(&off, "off", false, "do not check them")
+	flags.BoolVar(&fallBack, "fall-back", false, "put archived copies into the place of targets that have been broken for 30 days; --fall-back=false: propose them only")
 	flags.IntVar(&quota, "quota", 0, "`number` of checks a day; 0: no limit")
 	flags.StringArrayVar(&own, "own", nil, "`HOST=GAP`: ask a host of yours this often, such as data.example.org=500ms; may be repeated, and replaces the list")
 	flags.StringArrayVar(&pause, "pause", nil, "`HOST=DATE`: do not ask a host, or * for all, until a date; may be repeated, and replaces the list")
@@ -390,7 +428,7 @@ func parsePauses(cmd *cobra.Command, list []string) (pauses []registrar.HostPaus
 
 func (p *program) printLinkChecks(s *registrar.LinkChecks) error {
 	if p.json {
-		d := apijson.LinkChecks{On: s.On, Quota: s.Quota, By: s.By, Changed: s.Changed}
+		d := apijson.LinkChecks{On: s.On, Quota: s.Quota, FallBack: s.FallBack, By: s.By, Changed: s.Changed}
 		for _, o := range s.Own {
 			d.Own = append(d.Own, apijson.OwnHost{Host: o.Host, Gap: o.Gap.Milliseconds()})
 		}
@@ -405,6 +443,11 @@ func (p *program) printLinkChecks(s *registrar.LinkChecks) error {
 	}
 	if err := p.say("checks  %s\n", state); err != nil {
 		return err
+	}
+	if s.FallBack {
+		if err := p.say("copies  used after 30 days\n"); err != nil {
+			return err
+		}
 	}
 	if s.Quota > 0 {
 		if err := p.say("quota   %s a day\n", grouped(int64(s.Quota))); err != nil {

@@ -248,7 +248,7 @@ func startScriptServer(data string) (*scriptServer, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	o := server.LinkOptions(rules, outbound.Rule{}, "", "Stele", nil, time.Now)
+	o := server.LinkOptions(rules, outbound.Rule{}, "", "", "Stele", nil, time.Now)
 	o.Registrar, o.Store = r.Registrar, r.Store
 	checker := check.New(o)
 	running, stop := context.WithCancel(context.Background())

@@ -4,12 +4,13 @@ import "time"
 
 // LinkChecks are how the targets of a namespace are checked.
 type LinkChecks struct {
-	On      bool        `json:"on" doc:"Targets of the namespace, and of those below without settings of their own, are checked."`
-	Quota   int         `json:"quota,omitempty" minimum:"0" doc:"Checks a day; 0: no limit."`
-	Own     []OwnHost   `json:"own,omitempty" doc:"Hosts of yours that may be asked faster than others."`
-	Pauses  []HostPause `json:"pauses,omitempty" doc:"Hosts that are not asked for a time."`
-	By      string      `json:"by,omitempty" readOnly:"true"`
-	Changed time.Time   `json:"changed,omitzero" readOnly:"true"`
+	On       bool        `json:"on" doc:"Targets of the namespace, and of those below without settings of their own, are checked."`
+	Quota    int         `json:"quota,omitempty" minimum:"0" doc:"Checks a day; 0: no limit."`
+	Own      []OwnHost   `json:"own,omitempty" doc:"Hosts of yours that may be asked faster than others."`
+	Pauses   []HostPause `json:"pauses,omitempty" doc:"Hosts that are not asked for a time."`
+	FallBack bool        `json:"fallBack,omitempty" doc:"A target that has been broken for 30 days is replaced by its archived copy."`
+	By       string      `json:"by,omitempty" readOnly:"true"`
+	Changed  time.Time   `json:"changed,omitzero" readOnly:"true"`
 }
 
 // OwnHost is a host of the owner.
@@ -43,7 +44,12 @@ type LinkFinding struct {
 	Checked time.Time `json:"checked,omitzero"`
 	Good    time.Time `json:"good,omitzero" doc:"The last good answer."`
 	Next    time.Time `json:"next,omitzero" doc:"When it is asked again."`
-	Drift   string    `json:"drift,omitempty" doc:"How the content differs from what was there." enum:"text-changed,type-changed,promise-broken"`
+	Drift   string    `json:"drift,omitempty" doc:"How the content differs from what was there." enum:"text-changed,type-changed,promise-broken,host-of-others"`
+
+	Look      bool      `json:"look,omitempty" doc:"It has been blocked for half a year: a person should look."`
+	Copy      string    `json:"copy,omitempty" doc:"The address of an archived copy, which may be added as a further target."`
+	CopyAt    time.Time `json:"copyAt,omitzero" doc:"When the copy was made."`
+	CopyAsked time.Time `json:"copyAsked,omitzero" doc:"When the archive was asked for a copy last."`
 }
 
 // IsBroken reports whether the target leads nowhere, or not to what was promised.

@@ -1,4 +1,4 @@
-// Package servertest runs servers of the system for tests: nginx, vsftpd and others.
+// Package servertest runs servers of the system for tests: nginx, vsftpd, NSD and others.
 package servertest
 
 import (
@@ -111,6 +111,43 @@ http {
 }
 `, user, servers), "{folder}", folder))
 	Start(t, at, "nginx", "-p", folder, "-c", config)
+}
+
+// NSD runs a name server for zones, given by their records without the SOA, and returns its address. A zone without records is one whose file
+// it can't read.
+func NSD(t testing.TB, zones map[string]string) (at string) {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "nsd") // paths of sockets must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	port := FreePort(t)
+	config := fmt.Sprintf(`server:
+  ip-address: 127.0.0.1@%s
+  do-ip6: no
+  server-count: 1
+  username: ""
+  zonesdir: "%[2]s"
+  database: ""
+  pidfile: ""
+  xfrdfile: "%[2]s/xfrd"
+  xfrdir: "%[2]s"
+  zonelistfile: "%[2]s/list"
+  rrl-ratelimit: 0
+remote-control:
+  control-enable: no
+`, port, folder)
+	for zone, records := range zones {
+		if records != "" {
+			writeFile(t, filepath.Join(folder, zone+".zone"), "$ORIGIN "+zone+".\n$TTL 1\n@ SOA ns admin 1 60 60 60 1\n"+records)
+		}
+		config += fmt.Sprintf("zone:\n  name: %q\n  zonefile: %q\n", zone, zone+".zone")
+	}
+	writeFile(t, filepath.Join(folder, "conf"), config)
+	at = net.JoinHostPort("127.0.0.1", port)
+	Start(t, at, "nsd", "-d", "-c", filepath.Join(folder, "conf"))
+	return at
 }
 
 // FTP runs vsftpd for a folder. It runs as the user of the test, without chroot: all users of this machine can read

@@ -116,7 +116,7 @@ func (v *visit) check(ctx context.Context, target string, k Known) *links.Answer
 		return &links.Answer{URL: target, Final: target, Failure: links.FailNotAskable}
 	}
 	if u.Scheme == "ftp" {
-		return v.ftp(ctx, u)
+		return v.ftp(ctx, u, k)
 	}
 	method := http.MethodGet
 	if k.Large && !k.Whole {

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -57,6 +58,9 @@ server {
 	location = /moved { return 301 /page.html; }
 	location = /moved-twice { return 308 /moved; }
 	location = /found { return 302 /page.html; }
+	location = /see-other { return 303 /page.html; }
+	location = /for-now { return 307 /page.html; }
+	location = /moved-for-now { return 301 /found; }
 	location = /deep/home { return 301 /; }
 	location = /was { return 302 /error/notfound.html; }
 	location /error/ { return 200 "<title>Oh</title>nothing here"; }
@@ -66,6 +70,12 @@ server {
 	location = /loop2 { return 302 /loop; }
 	location ~ ^/far/(.*)$ { return 302 /far/x$1; }
 	location = /needs { return 401; }
+	location = /pay { return 402; }
+	location = /proxy { return 407; }
+	location = /bad { return 400; }
+	location = /law { return 451; }
+	location = /tea { return 418; }
+	location = /typed { return 406; }
 	location = /forbidden { return 403; }
 	location = /gone { return 410; }
 	location = /broken { return 500; }
@@ -79,7 +89,7 @@ server {
 	location = /to-file { return 302 file:///etc/passwd; }
 	location = /with-user { return 302 http://me:secret@site.test:{port}/page.html; }
 	location = /cookie { if ($cookie_seen = "") { add_header Set-Cookie "seen=1; Path=/"; return 302 /cookie; } return 200 "<title>Welcome</title>with a cookie"; }
-	location = /slow { limit_rate 200; alias {folder}/www/page.html; }
+	location = /slow { limit_rate 50; alias {folder}/www/page.html; }
 	location = /bin { default_type application/octet-stream; alias {folder}/www/large; }
 	location = /head-refused { if ($request_method = HEAD) { return 405; } return 200 "<title>x</title>"; }
 	location = /wall-cloudflare { add_header cf-mitigated challenge always; return 403 "<title>Just a moment...</title><script>window._cf_chl_opt={cvId:'3'}</script>"; }
@@ -90,6 +100,19 @@ server {
 	location = /wall-aws { add_header x-amzn-waf-action captcha always; return 405 ""; }
 	location = /wall-akamai { add_header Set-Cookie "_abck=1~0; Path=/" always; return 403 "Access Denied"; }
 	location = /wall-linkedin { return 999 ""; }
+	location = /wall-turnstile { return 403 "<div class='cf-turnstile' data-sitekey='x'></div>"; }
+	location = /wall-hcaptcha { return 403 "<script src='https://js.hcaptcha.com/1/api.js'></script>"; }
+	location = /wall-recaptcha { return 503 "<div class='g-recaptcha' data-sitekey='x'></div>"; }
+	location = /wall-recaptcha-429 { add_header Retry-After 60 always; return 429 "<div class='g-recaptcha' data-sitekey='x'></div>"; }
+	location = /wall-406 { add_header Set-Cookie "_abck=1~0; Path=/" always; return 406 ""; }
+	location = /wall-418 { add_header Set-Cookie "_abck=1~0; Path=/" always; return 418 ""; }
+	location = /wall-451 { add_header cf-mitigated challenge always; return 451 ""; }
+	location = /cdn { add_header x-iinfo 14-1 always; return 200 "<title>A map</title><p>Rivers and islands of the delta, and how they moved."; }
+	location = /title-en { return 200 "<title>404 Not Found</title>"; }
+	location = /title-es { return 200 "<title>Página no encontrada - Biblioteca</title>"; }
+	location = /title-fr { return 200 "<title>Page introuvable | Musée</title>"; }
+	location = /title-de { return 200 "<title>Seite nicht gefunden</title>"; }
+	location = /title-of-a-work { return 200 "<title>Lost and not found: a history of missing ships</title><p>Chapter one tells of harbours."; }
 }
 server { # it says 200 to all
 	listen {plain};
@@ -116,10 +139,33 @@ server { # its robots.txt can't be read
 }
 server { listen {secure} ssl; server_name good.test; ssl_certificate {folder}/good.crt; ssl_certificate_key {folder}/good.key; root {folder}/www; }
 server { listen {expired} ssl; ssl_certificate {folder}/expired.crt; ssl_certificate_key {folder}/expired.key; root {folder}/www; }
+server { listen {unknown} ssl; ssl_certificate {folder}/unknown.crt; ssl_certificate_key {folder}/unknown.key; root {folder}/www; }
 server { listen {wrong} ssl; ssl_certificate {folder}/wrong.crt; ssl_certificate_key {folder}/wrong.key; root {folder}/www; }
 `
 
-// TestSites asks real servers: nginx, vsftpd and NSD play each row of the table of evidence.
+// TestSites asks real servers: nginx, vsftpd and NSD play each row of the table of evidence. The rows, and the tests that play them:
+//
+//	2xx                                  page, home page of it, single-page site, cdn, title of a work
+//	301/308 to 2xx                       permanent redirect, two of them
+//	302/303/307 to 2xx                   temporary redirect, 303, 307, permanent and temporary
+//	deep URL to /, login, error page     to the home page, to an error page, to a login page
+//	same text as a neighbour, titles     200 to all, title, and title in five languages
+//	401, 402, 407, login page            401, 402, 407, to a login page
+//	statuses with a sign of a wall       Cloudflare to LinkedIn, 406, 418, 429, 451 and 503 with a sign
+//	403 without a sign                   403
+//	429, 503 with Retry-After            429 and wait, 503 and wait
+//	robots.txt forbids, can't be read    robots.txt forbids, allows, unreadable, never comes
+//	404                                  404, ftp, no file, 404 with a bad one
+//	410                                  410: gone at the second time
+//	other 4xx, 5xx                       400, 406, 418, 451, 500, 503
+//	NXDOMAIN, two resolvers              no such host; TestOneResolver; over days in links.TestBroken
+//	refused, reset, time-out, SERVFAIL   refused, connection broken, no answer, SERVFAIL
+//	certificates                         expired certificate, of another host, of an unknown authority
+//	redirect loop, more than 10          loop, too many redirects, a cookie ends the loop
+//	body cut, head 200                   body cut, slow body, endless body, large file
+//	ftp: file there                      ftp
+//	private addresses, at every hop      into a private network, there by redirect and DNS, there by DNS, ftp, private
+//	a host that comes back               TestComesBack; over days in links/check.TestHost
 func TestSites(t *testing.T) {
 	folder := t.TempDir()
 	www := filepath.Join(folder, "www")
@@ -138,8 +184,11 @@ func TestSites(t *testing.T) {
 	large.Close()
 	writeFile(t, filepath.Join(www, "endless.html"), "<title>Long</title>"+strings.Repeat("all of it and more ", 100_000))
 	ca := certtest.New(t, time.Now)
-	for name, ends := range map[string]time.Duration{"good": time.Hour, "expired": -time.Minute, "wrong": time.Hour} {
-		names := []string{name + ".test"}
+	for name, ends := range map[string]time.Duration{"good": time.Hour, "expired": -time.Minute, "wrong": time.Hour, "unknown": time.Hour} {
+		names, ca := []string{name + ".test"}, ca
+		if name == "unknown" {
+			ca = certtest.New(t, time.Now)
+		}
 		if name == "wrong" {
 			names = []string{"other.test"}
 		}
@@ -151,19 +200,29 @@ func TestSites(t *testing.T) {
 			}
 		}
 	}
-	plain, secure, expired, wrong := servertest.FreePort(t), servertest.FreePort(t), servertest.FreePort(t), servertest.FreePort(t)
-	config := strings.NewReplacer("{plain}", "127.0.0.1:"+plain, "{secure}", "127.0.0.1:"+secure, "{expired}", "127.0.0.1:"+expired, "{wrong}", "127.0.0.1:"+wrong, "{port}", plain).Replace(sites)
+	plain, secure, expired, wrong, unknown := servertest.FreePort(t), servertest.FreePort(t), servertest.FreePort(t), servertest.FreePort(t), servertest.FreePort(t)
+	config := strings.NewReplacer("{plain}", "127.0.0.1:"+plain, "{secure}", "127.0.0.1:"+secure, "{expired}", "127.0.0.1:"+expired, "{wrong}", "127.0.0.1:"+wrong, "{unknown}", "127.0.0.1:"+unknown, "{port}", plain).Replace(sites)
 	servertest.Nginx(t, "127.0.0.1:"+plain, folder, config)
 	ftpAt := servertest.FTP(t, www)
-	dns := startNSD(t, "site A 127.0.0.1\nsoft A 127.0.0.1\napp A 127.0.0.1\ntitled A 127.0.0.1\nunread A 127.0.0.1\ngood A 127.0.0.1\nexpired A 127.0.0.1\nwrong A 127.0.0.1\ninside A 10.0.0.1\n")
+	dns := startNSD(t, "site A 127.0.0.1\nsoft A 127.0.0.1\napp A 127.0.0.1\ntitled A 127.0.0.1\nunread A 127.0.0.1\ngood A 127.0.0.1\nexpired A 127.0.0.1\nwrong A 127.0.0.1\nunknown A 127.0.0.1\ninside A 10.0.0.1\n")
 	resolver := outbound.NewResolver(dns, 20*time.Second)
+	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/cut" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Length", "100000")
+		_, _ = w.Write(bytes.Repeat([]byte("the beginning of a long text "), 100))
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(cut.Close)
 	quiet, mute, closed := silent(t, true), silent(t, false), unused(t).port
 	settings := func(o *Options) {
 		o.Resolver, o.Second, o.Roots = resolver, outbound.NewResolver(dns, 20*time.Second), ca.Pool
 		o.Own = func(host string) bool { return host == "own.test" }
 	}
 	a := asker(t, settings)
-	hasty := asker(t, settings, func(o *Options) { o.Timeout = 3 * time.Second })
+	hasty := asker(t, settings, func(o *Options) { o.Timeout = 10 * time.Second })
 	site := "http://site.test:" + plain
 	for name, test := range map[string]struct {
 		url   string
@@ -174,6 +233,30 @@ func TestSites(t *testing.T) {
 		"permanent redirect":        {site + "/moved", links.Moved, links.Redirected},
 		"two of them":               {site + "/moved-twice", links.Moved, links.Redirected},
 		"temporary redirect":        {site + "/found", links.OK, links.Answered},
+		"303":                       {site + "/see-other", links.OK, links.Answered},
+		"307":                       {site + "/for-now", links.OK, links.Answered},
+		"permanent and temporary":   {site + "/moved-for-now", links.OK, links.Answered},
+		"402":                       {site + "/pay", links.Blocked, links.NeedsAccess},
+		"407":                       {site + "/proxy", links.Blocked, links.NeedsAccess},
+		"400":                       {site + "/bad", links.Failing, links.BadStatus},
+		"406":                       {site + "/typed", links.Failing, links.BadStatus},
+		"418":                       {site + "/tea", links.Failing, links.BadStatus},
+		"451":                       {site + "/law", links.Failing, links.BadStatus},
+		"Turnstile":                 {site + "/wall-turnstile", links.Blocked, links.Wall},
+		"hCaptcha":                  {site + "/wall-hcaptcha", links.Blocked, links.Wall},
+		"503 with a sign":           {site + "/wall-recaptcha", links.Blocked, links.Wall},
+		"429 with a sign":           {site + "/wall-recaptcha-429", links.Blocked, links.Wall},
+		"406 with a sign":           {site + "/wall-406", links.Blocked, links.Wall},
+		"418 with a sign":           {site + "/wall-418", links.Blocked, links.Wall},
+		"451 with a sign":           {site + "/wall-451", links.Blocked, links.Wall},
+		"cdn":                       {site + "/cdn", links.OK, links.Answered},
+		"title in English":          {site + "/title-en", links.Failing, links.SaysNotFound},
+		"title in Spanish":          {site + "/title-es", links.Failing, links.SaysNotFound},
+		"title in French":           {site + "/title-fr", links.Failing, links.SaysNotFound},
+		"title in German":           {site + "/title-de", links.Failing, links.SaysNotFound},
+		"title of a work":           {site + "/title-of-a-work", links.OK, links.Answered},
+		"body cut":                  {cut.URL + "/cut", links.OK, links.Answered},
+		"of an unknown authority":   {"https://unknown.test:" + unknown + "/page.html", links.Unsure, links.BadCertificate},
 		"to the home page":          {site + "/deep/home", links.Unsure, links.HomePage},
 		"to an error page":          {site + "/was", links.Unsure, links.ErrorPage},
 		"to a login page":           {site + "/members", links.Blocked, links.NeedsAccess},
@@ -252,6 +335,14 @@ func TestSites(t *testing.T) {
 			case "429 and wait":
 				if e.Wait != 2*time.Minute {
 					t.Errorf("it waits %s", e.Wait)
+				}
+			case "410":
+				if s.Add(&e, links.Target{}, time.Time{}, time.Now()); s.State != links.Gone {
+					t.Errorf("the second time it is %s", s.State)
+				}
+			case "body cut":
+				if !answer.Cut || len(answer.Body) == 0 {
+					t.Errorf("cut %t, %d bytes", answer.Cut, len(answer.Body))
 				}
 			case "large file", "endless body", "slow body":
 				if !answer.Cut || IsLarge(answer) != (name == "large file") {
@@ -343,6 +434,21 @@ func TestWhole(t *testing.T) {
 	}
 	if got, _ := a.Check(t.Context(), at+"/x", Known{Whole: true}); got.Cut || got.Digest == [32]byte{} || got.Length != int64(len(body)) || len(got.Body) != maxBody {
 		t.Errorf("cut %t, length %d, kept %d", got.Cut, got.Length, len(got.Body))
+	}
+}
+
+// The same over FTP.
+func TestWholeFile(t *testing.T) {
+	folder := t.TempDir()
+	text := strings.Repeat("a map ", 100_000)
+	writeFile(t, filepath.Join(folder, "map.txt"), text)
+	at := servertest.FTP(t, folder)
+	a := asker(t)
+	if got, _ := a.Check(t.Context(), "ftp://"+at+"/map.txt", Known{Whole: true}); got.Status != 226 || got.Cut || got.Digest != sha256.Sum256([]byte(text)) || got.Length != int64(len(text)) {
+		t.Errorf("status %d, cut %t, length %d", got.Status, got.Cut, got.Length)
+	}
+	if got, _ := a.Check(t.Context(), "ftp://"+at+"/map.txt", Known{}); got.Digest != [32]byte{} || len(got.Body) > 0 {
+		t.Error("the file was read")
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/stele-id/stele/links"
 )
 
-// ftp asks whether a file is there.
-func (v *visit) ftp(ctx context.Context, u *url.URL) *links.Answer {
+// ftp asks whether a file is there, and reads it if its digest is needed.
+func (v *visit) ftp(ctx context.Context, u *url.URL, k Known) *links.Answer {
 	answer := &links.Answer{URL: u.String(), Final: u.String(), Length: -1}
 	path, err := ftp.ParsePath(u)
 	if err != nil || v.isOwn(u) {
@@ -35,9 +35,13 @@ func (v *visit) ftp(ctx context.Context, u *url.URL) *links.Answer {
 	}
 	defer conn.Close()
 	file, err := conn.File(path)
-	if err == nil && file.Size < 0 { // a server that does not know sizes
-		var body io.Closer
+	answer.Cut = true                                                      // until it is read
+	if err == nil && (file.Size < 0 || k.Whole && file.Size <= maxWhole) { // a server that does not know sizes
+		var body io.ReadCloser
 		if body, err = file.Open(0); err == nil {
+			if k.Whole {
+				read(body, true, answer)
+			}
 			_ = body.Close()
 		}
 	}
@@ -47,6 +51,6 @@ func (v *visit) ftp(ctx context.Context, u *url.URL) *links.Answer {
 		}
 		return answer
 	}
-	answer.Status, answer.Length = 226, file.Size
+	answer.Status, answer.Length = 226, max(answer.Length, file.Size)
 	return answer
 }

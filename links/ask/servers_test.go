@@ -2,12 +2,10 @@ package ask
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -68,38 +66,7 @@ func (p port) listen(t *testing.T) net.Listener {
 // damaged.test, which it can't read.
 func startNSD(t *testing.T, records string) (at string) {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "nsd") // paths of sockets must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	port := servertest.FreePort(t)
-	writeFile(t, filepath.Join(folder, "test.zone"), "$ORIGIN test.\n$TTL 1\n@ SOA ns admin 1 60 60 60 1\n@ NS ns\nns A 127.0.0.1\n"+records)
-	config := filepath.Join(folder, "conf")
-	writeFile(t, config, fmt.Sprintf(`server:
-  ip-address: 127.0.0.1@%s
-  do-ip6: no
-  server-count: 1
-  username: ""
-  zonesdir: "%[2]s"
-  database: ""
-  pidfile: ""
-  xfrdfile: "%[2]s/xfrd"
-  xfrdir: "%[2]s"
-  zonelistfile: "%[2]s/list"
-  rrl-ratelimit: 0
-remote-control:
-  control-enable: no
-zone:
-  name: "test"
-  zonefile: "test.zone"
-zone:
-  name: "damaged.test"
-  zonefile: "missing.zone"
-`, port, folder))
-	at = net.JoinHostPort("127.0.0.1", port)
-	servertest.Start(t, at, "nsd", "-d", "-c", config)
-	return at
+	return servertest.NSD(t, map[string]string{"test": "@ NS ns\nns A 127.0.0.1\n" + records, "damaged.test": ""})
 }
 
 // silent accepts connections and never answers, except to say that there is no robots.txt if that is wanted.

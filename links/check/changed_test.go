@@ -46,7 +46,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	if err := w.follow(t.Context()); err != nil { // the feed is read before the answer is taken
 		t.Fatal(err)
 	}
-	if err := w.take(t.Context(), answered{task, answer, report}); err != nil {
+	if err := w.take(t.Context(), answered{task: task, answer: answer, report: report}); err != nil {
 		t.Fatal(err)
 	}
 	l.leave(t.Context())

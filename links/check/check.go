@@ -27,12 +27,14 @@ import (
 
 // What the names of cells begin with.
 const (
-	stateCells = registrar.CheckCells + "s " // what is known of a target; by its turn, then by its key
-	dueCells   = registrar.CheckCells + "d " // targets that are due at another time than their turn; by time, then by key
-	foundCells = registrar.CheckCells + "f " // what is told about a target; by its key
-	hostCells  = registrar.CheckCells + "h " // hosts that do not answer, or of which only a sample is asked
-	leaseCell  = registrar.CheckCells + "lease"
-	placeCell  = registrar.CheckCells + "place" // how far the feed was read, and the turn of targets
+	stateCells  = registrar.CheckCells + "s " // what is known of a target; by its turn, then by its key
+	dueCells    = registrar.CheckCells + "d " // targets that are due at another time than their turn; by time, then by key
+	foundCells  = registrar.CheckCells + "f " // what is told about a target; by its key
+	hostCells   = registrar.CheckCells + "h " // hosts that do not answer, or of which only a sample is asked
+	domainCells = registrar.CheckCells + "n " // the name servers of domains
+	copiedCells = registrar.CheckCells + "c " // targets that were replaced by an archived copy; by the key of the name and a hash of the address
+	leaseCell   = registrar.CheckCells + "lease"
+	placeCell   = registrar.CheckCells + "place" // how far the feed was read, and the turn of targets
 )
 
 // maxTargets is how many targets of a record are checked.
@@ -47,7 +49,7 @@ type Store interface {
 	Pointing(ctx context.Context, at stele.Location, after stele.ID) iter.Seq2[stele.ID, error]
 }
 
-// Options are what a Checker needs. All must be set, except Log and Lease.
+// Options are what a Checker needs. All must be set, except Log, Lease, Archive and Servers.
 type Options struct {
 	Registrar *registrar.Registrar
 	Store     Store
@@ -57,6 +59,12 @@ type Options struct {
 	Rand      io.Reader
 	Log       *slog.Logger
 	Lease     time.Duration // how long a server that has died keeps the lease; 0: DefaultLease
+
+	// Archive returns the archived copy of a page that is nearest to a time; nil: no archive is asked.
+	Archive func(ctx context.Context, url string, near time.Time) (links.Copy, error)
+
+	// Servers returns the name servers of a domain; nil: it is not noticed when a domain is sold.
+	Servers func(ctx context.Context, domain string) ([]string, error)
 }
 
 // DefaultLease is how long a server that has died keeps the lease.
@@ -136,6 +144,11 @@ func (k key) state() string {
 	return fmt.Sprintf("%s%04x%s", stateCells, slotOf(time.Unix(k.turn(), 0)), k)
 }
 
+// StateCell returns the cell in which a server keeps what is known of a target.
+func StateCell(id stele.ID, target int, s *links.Status) stele.Cell {
+	return stele.Cell{Name: keyOf(id, target).state(), Value: s.Append(nil)}
+}
+
 // parseState returns the key that the name of a state's cell has.
 func parseState(name string) key {
 	name = strings.TrimPrefix(name, stateCells)
@@ -194,6 +207,7 @@ type target struct {
 	key        key
 	url        string
 	unchanging bool
+	signed     [][16]byte // the beginnings of the digests that are signed
 }
 
 // targets returns what is checked of a record.
@@ -209,7 +223,21 @@ func targets(rec *stele.Record) (list []target) {
 		}
 		k := keyOf(rec.ID, i)
 		if len(list) < maxTargets && len(k) < stele.MaxCellName-64 {
-			list = append(list, target{k, t.URL, rec.Persistence.Level == stele.Unchanging})
+			list = append(list, target{key: k, url: t.URL, unchanging: rec.Persistence.Level == stele.Unchanging, signed: signed(rec, &t)})
+		}
+	}
+	return list
+}
+
+// signed returns the digests of what a target leads to that are signed, by their beginnings. A signature is about what is named, and not about its
+// description.
+func signed(rec *stele.Record, t *stele.Target) (list [][16]byte) {
+	if rec.Persistence.Level != stele.Unchanging || t.Service != stele.N2L {
+		return nil
+	}
+	for _, s := range rec.Signatures {
+		if s.Type == "" || t.Type == "" || s.Type == t.Type {
+			list = append(list, [16]byte(s.SHA256[:16]))
 		}
 	}
 	return list

@@ -155,7 +155,8 @@ func (g *registry) work(c *Checker) {
 				continue
 			}
 			idle = 0
-			if _, err := w.prepare(ctx, &task); err != nil {
+			known, err := w.prepare(ctx, &task)
+			if err != nil {
 				w.line.Cancel(&task)
 				if err := w.setAside(ctx, &task, err); err != nil {
 					g.t.Fatal(err)
@@ -166,10 +167,31 @@ func (g *registry) work(c *Checker) {
 				w.line.Cancel(&task)
 				continue
 			}
-			answer, report := g.ask(ctx, task.URL, ask.Known{})
-			if err := w.setAside(ctx, &task, w.take(ctx, answered{task, answer, report})); err != nil {
+			domain, err := w.askServers(ctx, task.Host)
+			if err != nil {
 				g.t.Fatal(err)
 			}
+			a := answered{task: task}
+			a.answer, a.report = c.o.Ask(ctx, task.URL, known)
+			if domain != "" {
+				if a.servers, err = c.o.Servers(ctx, domain); err != nil {
+					g.t.Fatal(err)
+				}
+			}
+			if err := w.setAside(ctx, &task, w.take(ctx, a)); err != nil {
+				g.t.Fatal(err)
+			}
+		}
+		for {
+			q, near, ok := w.nextCopy(ctx)
+			if !ok {
+				break
+			}
+			q.copy, q.err = c.o.Archive(ctx, q.url, near)
+			if err := w.takeCopy(ctx, &q); err != nil {
+				g.t.Fatal(err)
+			}
+			g.pass(copyGap)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestDeadHostMakesRoom(t *testing.T) {
 			t.Fatal("nothing is next")
 		}
 		answer, report := g.ask(t.Context(), task.URL, ask.Known{})
-		if err := w.take(t.Context(), answered{task, answer, report}); err != nil {
+		if err := w.take(t.Context(), answered{task: task, answer: answer, report: report}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -80,15 +81,43 @@ func (w *worker) fillWheel(ctx context.Context) error {
 	return nil
 }
 
+// slots yields the cells of a part of the turn, and reads no others.
+func (c *Checker) slots(ctx context.Context, from, last int) iter.Seq2[stele.Cell, error] {
+	return func(yield func(stele.Cell, error) bool) {
+		end := fmt.Sprintf("%s%04x", stateCells, last)
+		for cell, err := range c.o.Registrar.CheckList(asServer(ctx), stateCells, fmt.Sprintf("%s%04x", stateCells, from)) {
+			if err == nil && cell.Name[:min(len(end), len(cell.Name))] > end || !yield(cell, err) {
+				return
+			}
+		}
+	}
+}
+
+// CountDue returns how many targets are due in their turn between two times, less than a turn apart. It reads what is known of these, and of no others.
+func (c *Checker) CountDue(ctx context.Context, from, to time.Time) (n int, err error) {
+	first, last := slotOf(from), slotOf(to)
+	parts := [][2]int{{first, last}}
+	if last < first {
+		parts = [][2]int{{first, slots - 1}, {0, last}}
+	}
+	for _, part := range parts {
+		for cell, err := range c.slots(ctx, part[0], part[1]) {
+			if err != nil {
+				return n, err
+			}
+			if s, err := links.ReadStatus(cell.Value); err == nil && !s.Next.After(to) {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
 // readSlots adds what is due of a part of the turn.
 func (w *worker) readSlots(ctx context.Context, from, last int) error {
-	end := fmt.Sprintf("%s%04x", stateCells, last)
-	for c, err := range w.o.Registrar.CheckList(asServer(ctx), stateCells, fmt.Sprintf("%s%04x", stateCells, from)) {
+	for c, err := range w.slots(ctx, from, last) {
 		if err != nil {
 			return err
-		}
-		if c.Name[:min(len(end), len(c.Name))] > end {
-			break
 		}
 		k := parseState(c.Name)
 		if _, _, err := k.parse(); err != nil {

@@ -131,7 +131,13 @@ func (w *worker) sweep(ctx context.Context) error {
 		var f Finding
 		if decode(w.Checker, cell.Name, cell.Value, &f) {
 			t, ok, err := w.target(ctx, k)
-			if ok && t.url == f.URL || err != nil && stele.KindOf(err) == stele.Unavailable {
+			if ok && t.url == f.URL {
+				if err := w.wantCopy(ctx, k, &f); err != nil {
+					return err
+				}
+				continue
+			}
+			if err != nil && stele.KindOf(err) == stele.Unavailable {
 				continue
 			}
 		}

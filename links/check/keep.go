@@ -105,7 +105,16 @@ func (b *batch) setStatus(ctx context.Context, t *target, before, s *links.Statu
 	if !isTold(s) {
 		return b.set(ctx, t.key.found(), nil)
 	}
-	return b.setJSON(ctx, t.key.found(), finding(t.key, t.url, s, e))
+	f := finding(t.key, t.url, s, e)
+	value, err := b.c.o.Registrar.CheckCell(asServer(ctx), t.key.found())
+	if err != nil {
+		return err
+	}
+	var old Finding
+	if decode(b.c, t.key.found(), value, &old) && old.URL == t.url {
+		f.Copy, f.CopyAt, f.CopyAsked = old.Copy, old.CopyAt, old.CopyAsked
+	}
+	return b.setJSON(ctx, t.key.found(), f)
 }
 
 // slack is how much later than its turn a target may be due, since times are kept to the minute.
@@ -126,7 +135,8 @@ func round(t time.Time) time.Time {
 }
 
 // result takes over the answer to a task, for all targets that led there. Host is what was known of their host before, and known what is now.
-func (c *Checker) result(ctx context.Context, l *lease, host, known *links.Host, task *links.Task, answer *links.Answer, e *links.Evidence) error {
+func (c *Checker) result(ctx context.Context, l *lease, host, known *links.Host, a *answered, e *links.Evidence) error {
+	task, answer := &a.task, a.answer
 	now := c.now()
 	for _, name := range task.Keys {
 		k := key(name)
@@ -155,7 +165,7 @@ func (c *Checker) result(ctx context.Context, l *lease, host, known *links.Host,
 			if s.URL != links.Hash(t.url) {
 				s = links.Status{URL: links.Hash(t.url)}
 			}
-			s.Add(e, links.Target{Key: k.hash(), Unchanging: t.unchanging}, host.Answered, now)
+			s.Add(e, links.Target{Key: k.hash(), Unchanging: t.unchanging, Signed: t.signed, Servers: a.moved}, host.Answered, now)
 			s.Large = ask.IsLarge(answer) || s.Large && answer.Status == 304
 			s.Next = round(s.Next.Add(time.Minute - 1))
 			return b.setStatus(ctx, &t, &before, &s, e)

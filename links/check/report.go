@@ -45,12 +45,18 @@ func (c *Checker) Findings(ctx context.Context, prefix stele.NamespaceKey, after
 				if !c.isSeen(ctx, sight, &f) {
 					continue
 				}
+				f.Look = c.needsLook(&f)
 			}
 			if !yield(f, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// needsLook reports whether a person should look: the target has been blocked for half a year.
+func (c *Checker) needsLook(f *Finding) bool {
+	return f.State == links.Blocked.String() && c.now().Sub(f.Since) >= links.LookAfter
 }
 
 // isSeen reports whether the caller may list the name of a finding and read its record, and the record still has the target.
@@ -143,6 +149,7 @@ func (c *Checker) Show(ctx context.Context, id stele.ID) (list []Finding, err er
 		if isTold(&s) && decode(c, t.key.found(), value, &f) {
 			f.Scheme, f.Next = rec.ID.Scheme(), s.Next
 		}
+		f.Look = c.needsLook(&f)
 		list = append(list, f)
 	}
 	return list, nil

@@ -101,6 +101,11 @@ type worker struct {
 	swept   string            // the last cell of findings that was looked at
 	sweepAt time.Time         // when to begin with the first one again
 	later   []postponement    // that are not kept yet
+
+	copies   []key // of targets for which an archive is to be asked
+	copying  bool  // it is asked now
+	copyAt   time.Time
+	archived chan archived
 }
 
 // waiting is a target that is in the line, or that is asked.
@@ -111,7 +116,7 @@ type waiting struct {
 
 func newWorker(c *Checker, l *lease) *worker {
 	w := &worker{Checker: c, lease: l, line: links.NewLine(), pending: make(map[key]*waiting), wheel: make(map[key]bool), resting: make(map[key]time.Time), beside: make(map[stele.NamespaceKey][]string),
-		used: make(map[stele.NamespaceKey]int), names: make(map[string]counted), answers: make(chan answered)}
+		used: make(map[stele.NamespaceKey]int), names: make(map[string]counted), answers: make(chan answered), archived: make(chan archived)}
 	w.line.Pace = w.pace
 	return w
 }
@@ -124,9 +129,11 @@ type place struct {
 }
 
 type answered struct {
-	task   links.Task
-	answer *links.Answer
-	report links.Report
+	task    links.Task
+	answer  *links.Answer
+	report  links.Report
+	servers []string  // of the domain; none: they were not asked for, or are not known
+	moved   time.Time // when the name servers changed last; set by note
 }
 
 type counted struct {
@@ -156,11 +163,16 @@ func (w *worker) run(ctx context.Context, asking *sync.WaitGroup) error {
 				}
 			}
 		}
+		w.startCopy(ctx, asking)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case a := <-w.answers:
 			if err := w.setAside(ctx, &a.task, w.take(ctx, a)); err != nil {
+				return err
+			}
+		case a := <-w.archived:
+			if err := w.takeCopy(ctx, &a); err != nil {
 				return err
 			}
 		case <-tick.C:
@@ -179,10 +191,18 @@ func (w *worker) start(ctx context.Context, asking *sync.WaitGroup, task links.T
 		w.line.Cancel(&task)
 		return nil
 	}
+	domain, err := w.askServers(ctx, task.Host)
+	if err != nil {
+		return err
+	}
 	asking.Go(func() {
-		answer, report := w.o.Ask(ctx, task.URL, known)
+		a := answered{task: task}
+		a.answer, a.report = w.o.Ask(ctx, task.URL, known)
+		if domain != "" && a.answer.Failure == links.NoFailure {
+			a.servers, _ = w.o.Servers(ctx, domain) // they are asked for again with the next target
+		}
 		select {
-		case w.answers <- answered{task, answer, report}:
+		case w.answers <- a:
 		case <-ctx.Done(): // it is asked again
 		}
 	})
@@ -236,7 +256,10 @@ func (w *worker) take(ctx context.Context, a answered) error {
 	if err := w.putOff(ctx, out); err != nil {
 		return err
 	}
-	if err := w.result(ctx, w.lease, &host, w.line.Host(a.task.Host), &a.task, a.answer, &e); err != nil {
+	if err := w.note(ctx, &a); err != nil {
+		return err
+	}
+	if err := w.result(ctx, w.lease, &host, w.line.Host(a.task.Host), &a, &e); err != nil {
 		return err
 	}
 	for _, name := range a.task.Keys {

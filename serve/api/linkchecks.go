@@ -66,7 +66,8 @@ func (h *Handler) linkOperations() []operation {
 		summary: "List targets that do not work as they should",
 		about:   "Broken, gone, moved, failing, blocked and unsure ones, and those whose content is another one, by their names.",
 		asks:    reader, scope: auth.ScopeRead,
-		query:   []parameter{{name: "prefix", required: true, about: "What the names begin with", example: "ark:12345"}, limitParameter, cursorParameter},
+		query: []parameter{{name: "prefix", required: true, about: "What the names begin with", example: "ark:12345"},
+			{name: "look", kind: flagKind, usual: "false", about: "only targets that have been blocked for half a year, at which a person should look"}, limitParameter, cursorParameter},
 		answers: []answer{{status: 200, about: "A page of the list.", value: apijson.LinkFindingPage{}}},
 		serve:   h.listLinkFindings,
 	}, {
@@ -123,7 +124,7 @@ func (h *Handler) linkOperations() []operation {
 
 // linkSettings returns settings as they are shown.
 func linkSettings(l registrar.LinkChecks) apijson.LinkChecks {
-	d := apijson.LinkChecks{On: l.On, Quota: l.Quota, By: l.By, Changed: l.Changed}
+	d := apijson.LinkChecks{On: l.On, Quota: l.Quota, FallBack: l.FallBack, By: l.By, Changed: l.Changed}
 	for _, o := range l.Own {
 		d.Own = append(d.Own, apijson.OwnHost{Host: o.Host, Gap: o.Gap.Milliseconds()})
 	}
@@ -143,7 +144,7 @@ func (h *Handler) putLinkChecks(c *call) error {
 		return err
 	}
 	l, err := h.o.Registrar.SetLinkChecks(c.ctx, key, func(l *registrar.LinkChecks) {
-		l.On, l.Quota, l.Own, l.Pauses = want.On, want.Quota, nil, nil
+		l.On, l.Quota, l.FallBack, l.Own, l.Pauses = want.On, want.Quota, want.FallBack, nil, nil
 		for _, o := range want.Own {
 			l.Own = append(l.Own, registrar.OwnHost{Host: o.Host, Gap: time.Duration(min(max(o.Gap, 0), 1<<40)) * time.Millisecond})
 		}
@@ -170,6 +171,9 @@ func (h *Handler) listLinkFindings(c *call) error {
 	for f, err := range h.o.Links.Findings(c.ctx, key, after) {
 		if err != nil {
 			return err
+		}
+		if c.flag("look") && !f.Look {
+			continue
 		}
 		if page.isFull() {
 			return page.reply()

@@ -1,0 +1,141 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/links"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/store/pebble"
+	"github.com/stele-id/stele/store/postgres"
+	"github.com/stele-id/stele/store/postgres/postgrestest"
+)
+
+// sizedNames is with how many names bytes are measured.
+const sizedNames = 20_000
+
+// fillSized keeps what is known of many names that work, in the order of their turns.
+func fillSized(t *testing.T, r *registrar.Registrar, count int, now time.Time) {
+	t.Helper()
+	var cells []stele.Cell
+	for n := range count {
+		id := stele.StoredID("ark", fmt.Sprintf("ark:12345/x5%08d", n*7919))
+		url := links.Hash(id.String())
+		s := links.Status{URL: url, State: links.OK, Cause: links.Answered, Code: 200, Since: now, Checked: now, Good: now, Next: links.Slot(keyOf(id, 0).hash(), now),
+			Print: links.Print{Title: uint32(url), Text: url * 7, Type: 77, Length: int64(url % 100_000), Digest: [16]byte{byte(url), byte(url >> 8), byte(url >> 16), 4, 5, 6, byte(url >> 24), 8, 9, byte(n), byte(n >> 8)}}}
+		cells = append(cells, StateCell(id, 0, &s))
+	}
+	slices.SortFunc(cells, func(a, b stele.Cell) int { return strings.Compare(a.Name, b.Name) })
+	for some := range slices.Chunk(cells, 500) {
+		var changes []stele.CellChange
+		for _, c := range some {
+			changes = append(changes, stele.CellChange{Name: c.Name, After: c.Value})
+		}
+		if err := r.KeepChecks(asServer(t.Context()), changes...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPebbleBytes measures what is known of a name that works, in a folder.
+func TestPebbleBytes(t *testing.T) {
+	g := newRegistry(t)
+	folder := filepath.Join(t.TempDir(), "data")
+	store, err := pebble.Open(t.Context(), folder, pebble.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	fillSized(t, registrar.New(store, g.names, registrar.Options{Now: time.Now}), sizedNames, g.clock())
+	if err := store.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	size := int64(0)
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".sst" {
+			info, fault := d.Info()
+			if fault != nil {
+				return fault
+			}
+			size += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	each := float64(size) / sizedNames
+	t.Logf("%.1f bytes a name in Pebble", each)
+	if each > 120 || each < 10 {
+		t.Errorf("%.1f bytes a name; at most 120 are allowed", each)
+	}
+}
+
+// TestPostgresBytes bounds the same in a database. A row there has a head of 28 bytes, and its name stands in an index too.
+func TestPostgresBytes(t *testing.T) {
+	g := newRegistry(t)
+	server := postgrestest.Start(t, postgrestest.Options{})
+	url := server.Database(t)
+	if err := postgres.Migrate(t.Context(), url, postgres.Options{Now: time.Now}, nil); err != nil {
+		t.Fatal(err)
+	}
+	store, err := postgres.Open(t.Context(), url, postgres.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	fillSized(t, registrar.New(store, g.names, registrar.Options{Now: time.Now, Shared: true}), sizedNames, g.clock())
+	database, _, _ := strings.Cut(url[strings.LastIndexByte(url, '/')+1:], "?")
+	server.Exec(t, database, "VACUUM FULL stele.cells", fmt.Sprintf(`DO $$ BEGIN
+		IF pg_total_relation_size('stele.cells') > %d THEN
+			RAISE EXCEPTION '%% bytes a name', pg_total_relation_size('stele.cells') / %d;
+		END IF; END $$`, 210*sizedNames, sizedNames))
+}
+
+// counting is a store that counts the cells that are read.
+type counting struct {
+	stele.Store
+	read *int
+}
+
+func (s counting) Cells(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error] {
+	return func(yield func(stele.Cell, error) bool) {
+		for c, err := range s.Store.Cells(ctx, prefix, after) {
+			*s.read++
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
+// What is due next is found by reading what is due, however many targets there are.
+func TestNoScan(t *testing.T) {
+	g := newRegistry(t)
+	read := 0
+	g.store = counting{g.store, &read}
+	g.r = registrar.New(g.store, g.names, registrar.Options{Now: g.clock})
+	const count = 100_000
+	fillSized(t, g.r, count, g.clock())
+	c := g.checker(time.Hour)
+	g.pass(links.Turn + 2*day) // what is known is older than a turn
+	read = 0
+	now := g.clock()
+	due, err := c.CountDue(t.Context(), now.Add(-wheelStep), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// In ten minutes of 30 days the turn of 23 of 100,000 comes; parts of a turn have 40 seconds.
+	if due < 5 || due > 60 || read > due+2 {
+		t.Errorf("%d targets are due, and %d cells were read", due, read)
+	}
+	t.Logf("%d of %d targets are due in %s, and %d cells were read", due, count, wheelStep, read)
+}
