@@ -25,6 +25,7 @@ require (
 	github.com/maypok86/otter/v2 v2.4.0
 	github.com/miekg/dns v1.1.73
 	github.com/nicksnyder/go-i18n/v2 v2.7.0
+	github.com/oschwald/maxminddb-golang/v2 v2.4.1
 	github.com/pelletier/go-toml/v2 v2.2.4
 	github.com/prometheus/client_golang v1.25.0
 	github.com/rogpeppe/go-internal v1.16.0
@@ -42,8 +43,6 @@ require (
 	pgregory.net/rapid v1.3.0
 	rsc.io/qr v0.2.0
 )
-
-require golang.org/x/net v0.59.0
 
 require (
 	github.com/DataDog/zstd v1.5.7 // indirect

@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"bytes"
+	"iter"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -121,6 +122,18 @@ func AppendRow(b []byte, cells []string, delimiter byte) []byte {
 			b = append(b, delimiter)
 		}
 		b = AppendCell(b, cell, delimiter)
+	}
+	return b
+}
+
+// AppendTable appends rows for a spreadsheet, with commas between cells, none of which it can take for a formula.
+func AppendTable(b []byte, rows iter.Seq[[]string]) []byte {
+	for row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = Neutralise(cell)
+		}
+		b = append(AppendRow(b, cells, ','), '\n')
 	}
 	return b
 }

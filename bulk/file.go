@@ -135,6 +135,20 @@ func (f *File) decompress(raw io.Reader) error {
 	return nil
 }
 
+// Text returns what the file says, decompressed, for other readers than those of this package.
+func (f *File) Text() io.Reader { return fileText{f} }
+
+// fileText reads a file with errors for people.
+type fileText struct{ file *File }
+
+func (t fileText) Read(b []byte) (int, error) {
+	n, err := t.file.text.Read(b)
+	if err != nil && err != io.EOF {
+		err = t.file.ReadError(err)
+	}
+	return n, err
+}
+
 // ReadError says that the file can't be read to its end.
 func (f *File) ReadError(err error) error {
 	switch {

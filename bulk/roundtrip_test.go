@@ -221,3 +221,11 @@ func TestFormula(t *testing.T) {
 		}
 	})
 }
+
+// TestTable checks that a spreadsheet takes no cell of a table for a formula.
+func TestTable(t *testing.T) {
+	rows := slices.Values([][]string{{"name", "count"}, {"=1+1", "-2"}, {"a,b", `"`}})
+	if got, want := string(bulk.AppendTable(nil, rows)), "name,count\n'=1+1,'-2\n\"a,b\",\"\"\"\"\n"; got != want {
+		t.Errorf("%q", got)
+	}
+}

@@ -229,6 +229,8 @@ var settings = []Setting{
 		What: "tell readers apart by the network of their address only (24 bits of IPv4, 48 of IPv6); fewer readers are counted"},
 	{Name: "usage-robots", kind: fileKind, Example: "/etc/stele/COUNTER_Robots_list.json",
 		What: "file of COUNTER's list of robots, which is asked after the program's own; empty: the program's own list only"},
+	{Name: "usage-countries", kind: fileKind, Example: "/var/lib/GeoIP/GeoLite2-Country.mmdb",
+		What: "file in MaxMind's format with the countries of addresses, which the server reads again when it changes; readers are counted by country, for namespaces only; empty: countries are not counted"},
 	{Name: "audit-keep", kind: durationKind, Usual: "43800h", Example: "17520h",
 		What: "how long the registry keeps entries of the audit trail; the default is five years; 0s: permanently. When it removes entries, it adds an entry about that"},
 	{Name: "audit-file", kind: fileKind, Example: "/var/log/stele/audit.jsonl",
@@ -339,6 +341,7 @@ type Values struct {
 	UsageInterval  time.Duration     `koanf:"usage-interval"`
 	UsageCut       bool              `koanf:"usage-cut-addresses"`
 	UsageRobots    string            `koanf:"usage-robots"`
+	UsageCountries string            `koanf:"usage-countries"`
 	AuditKeep      time.Duration     `koanf:"audit-keep"`
 	AuditFile      string            `koanf:"audit-file"`
 	AuditSyslog    string            `koanf:"audit-syslog"`

@@ -121,6 +121,7 @@ type server struct {
 	issuers    []*issuer.Issuer           // through which users sign in
 	transport  *mail.Transport            // of mail; nil: no mail is sent
 	agents     *usage.Agents              // what user agents are; nil: use is not counted
+	countries  *usage.Countries           // of readers; nil: countries are not counted
 	generation atomic.Pointer[generation] // that answers now
 	auditFile  atomic.Pointer[audit.File] // to which the audit trail is appended; nil: none
 	life       sync.Mutex                 // held while a generation follows another, or the server ends

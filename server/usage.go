@@ -4,12 +4,13 @@ import (
 	"context"
 	"io"
 	"os"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/usage"
 )
 
-// openAgents reads what user agents are, if use is counted.
+// openAgents reads what user agents are, and the countries of addresses, if use is counted.
 func (s *server) openAgents() error {
 	if !s.Usage {
 		return nil
@@ -28,8 +29,19 @@ func (s *server) openAgents() error {
 		return refuse("serve", stele.Invalid, "", "usage-robots: {cause}", err)
 	}
 	s.agents = agents
+	if s.UsageCountries == "" {
+		return nil
+	}
+	countries, err := usage.OpenCountries(s.UsageCountries)
+	if err != nil {
+		return refuse("serve", stele.Invalid, "", "usage-countries: {cause}", err)
+	}
+	s.countries = countries
 	return nil
 }
+
+// countriesEvery is how often the server looks whether the file with countries changed.
+const countriesEvery = time.Minute
 
 // openUsage returns what counts the use of a registry; nil if it is not counted.
 func (s *server) openUsage(f *generation) *usage.Counter {
@@ -44,6 +56,9 @@ func (s *server) openUsage(f *generation) *usage.Counter {
 			}
 			return key
 		},
+	}
+	if s.countries != nil {
+		o.Country = s.countries.Country
 	}
 	if f.dns != nil {
 		o.Zones = f.dns.ZoneAnswers

@@ -163,6 +163,7 @@ var guests = []guest{
 	{"golang.org/x/oauth2", "auth/issuer"},
 	{"github.com/wneessen/go-mail", "mail"},
 	{"github.com/axiomhq/hyperloglog", "usage"},
+	{"github.com/oschwald/maxminddb-golang/v2", "usage"}, // countries of addresses
 
 	{"github.com/google/go-cmp", anyTest},
 	{"github.com/letsencrypt/pebble/v2", anyTest},   // a CA

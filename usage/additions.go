@@ -13,6 +13,7 @@ import (
 const (
 	keptHosts  = 200
 	keptFailed = 400
+	keptLands  = 26 * 26
 )
 
 // dayDelta is what is to be added to a day of a month.
@@ -37,7 +38,11 @@ func (t *tally) additions() (list []addition) {
 			c = &cell{text: text}
 			cells[name] = c
 		}
-		c.days = append(c.days, dayDelta{dateOf(day).Day(), *d})
+		number := dateOf(day).Day()
+		if monthNumber(day) <= t.rolled {
+			number = 0
+		}
+		c.days = append(c.days, dayDelta{number, *d})
 	}
 	for _, d := range t.records {
 		add(recordCell(d.id, monthNumber(d.day)), d.id.String(), d.day, &d.delta)
@@ -57,6 +62,9 @@ func (t *tally) additions() (list []addition) {
 	list = append(list, textAdditions(t.hosts, func(s spaceText) string {
 		return cellName(hostCells, s.space.Scheme, s.space.Prefix, monthNumber(s.day))
 	}, keptHosts, true)...)
+	list = append(list, textAdditions(t.lands, func(s spaceText) string {
+		return cellName(landCells, s.space.Scheme, s.space.Prefix, monthNumber(s.day))
+	}, keptLands, true)...)
 	list = append(list, textAdditions(t.failed, func(s spaceText) string { return failedCell(s.space, s.day) }, keptFailed, false)...)
 	t.forgetDeltas()
 	return list

@@ -19,6 +19,7 @@ import (
 //	f  scheme 00 prefix 00 day        names that lead nowhere, of a day; see appendTexts
 //	d  zone 00 month                  DNS answers of a zone by hour; see appendHours
 //	w  server                         number of the last commit of a server: uvarint, and the time; see mark
+//	i  SHA-256                        how much of a log file is counted; see logMark
 //	b                                 when counting began: RFC 3339
 //	m                                 the last month whose days were added up
 //

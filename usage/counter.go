@@ -32,6 +32,9 @@ type Options struct {
 	// same user agent count as one.
 	Cut bool
 
+	// Country returns the country of an address; nil: countries are not counted. It is called within requests.
+	Country func(netip.Addr) Country
+
 	// Interval is how often figures are written; 30 s if 0. A crash loses what was counted since.
 	Interval time.Duration
 
@@ -153,6 +156,9 @@ func (c *Counter) add(kind Kind, id stele.ID, from netip.Addr, agent, referrer s
 		return
 	}
 	visitor := c.key.visitor(from, hash)
+	if c.o.Country != nil {
+		visitor = withCountry(visitor, c.o.Country(from))
+	}
 	second, what := uint16(c.second.Load()), uint8(kind)<<4|uint8(class)
 	host := refererHost(referrer)
 	if class == unclassified || host != "" && class != Robot {
@@ -342,7 +348,7 @@ func (c *Counter) count(e *event, now int64, class Class, host string) {
 		late = 0
 	}
 	at := now - int64(late)
-	r := reading{at: at, id: stele.StoredID(c.schemes[e.scheme], e.text), visitor: e.visitor, class: class, kind: Kind(e.what >> 4), host: host}
+	r := reading{at: at, id: stele.StoredID(c.schemes[e.scheme], e.text), visitor: e.visitor, class: class, kind: Kind(e.what >> 4), host: host, lands: c.o.Country != nil}
 	c.tally.count(&r)
 }
 

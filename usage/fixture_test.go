@@ -37,7 +37,7 @@ var noon = time.Date(2026, 11, 17, 12, 0, 0, 0, time.UTC)
 func newHouse(t *testing.T) *house {
 	t.Helper()
 	h := &house{T: t, now: noon, ann: netip.MustParseAddr("192.0.2.1"), bob: netip.MustParseAddr("2001:db8::2")}
-	clock := func() time.Time { return h.now }
+	clock := h.clock
 	h.store = mem.New(clock)
 	var err error
 	if h.schemes, err = all.New(all.Config{Now: clock}); err != nil {
@@ -47,6 +47,8 @@ func newHouse(t *testing.T) *house {
 	h.counter = h.newCounter(h.r)
 	return h
 }
+
+func (h *house) clock() time.Time { return h.now }
 
 func (h *house) newCounter(store Store) *Counter {
 	h.Helper()

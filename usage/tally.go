@@ -22,6 +22,7 @@ const (
 	maxSketches = 4096    // namespaces whose visitors are counted
 	maxFailed   = 20_000  // names that lead nowhere, in memory
 	maxHosts    = 20_000  // referring hosts, in memory
+	maxLands    = 100_000 // countries of namespaces, in memory
 )
 
 // tally applies the rules to hits that come in the order of their times, and collects what is to be added to the
@@ -41,8 +42,11 @@ type tally struct {
 	records map[uint64]*recordDelta // by a hash of name and day
 	spaces  map[spaceDay]*delta
 	hosts   map[spaceText]uint64 // referring hosts, by month
+	lands   map[spaceText]uint64 // countries of readers, by month
 	failed  map[spaceText]uint64 // names that lead nowhere, by day
 
+	rolled   int    // the last month whose days are not kept apart; 0: none
+	doubles  uint64 // double clicks
 	overflow uint64 // hits for which there was no room: double clicks and sessions are not known
 }
 
@@ -94,6 +98,7 @@ func (t *tally) forgetDeltas() {
 	t.records = make(map[uint64]*recordDelta)
 	t.spaces = make(map[spaceDay]*delta)
 	t.hosts = make(map[spaceText]uint64)
+	t.lands = make(map[spaceText]uint64)
 	t.failed = make(map[spaceText]uint64)
 }
 
@@ -150,6 +155,7 @@ type reading struct {
 	kind    Kind
 	host    string // that referred to the name; "": none
 	hash    uint64 // of the name
+	lands   bool   // the visitor has a country
 }
 
 // count counts what a reader did.
@@ -173,8 +179,15 @@ func (t *tally) count(r *reading) {
 		d.delta[Robots]++
 		return
 	}
-	if t.click(r, d, at) && r.host != "" {
-		t.countHost(r, d.space, dayOf(at))
+	if !t.click(r, d, at) || d.space.Scheme == "" {
+		return
+	}
+	month := firstOf(dayOf(at))
+	if r.host != "" {
+		t.countHost(r.host, d.space, month)
+	}
+	if r.lands { // if there is no room, it is not counted
+		addText(t.lands, spaceText{d.space, month, countryOf(r.visitor).String()}, maxLands)
 	}
 }
 
@@ -190,7 +203,9 @@ func (t *tally) click(r *reading, d *recordDelta, at int64) bool {
 	key := t.pair(r)
 	before, again := t.lastClick(key, at)
 	next := click{at: max(at, before.at), unique: before.unique}
-	if !again {
+	if again {
+		t.doubles++
+	} else {
 		t.visit(d.space, r.visitor)
 	}
 	switch {
@@ -311,12 +326,8 @@ func (t *tally) countFailure(r *reading, day int32) {
 	}
 }
 
-func (t *tally) countHost(r *reading, space stele.NamespaceKey, day int32) {
-	if space.Scheme == "" {
-		return
-	}
-	month := firstOf(day)
-	if !addText(t.hosts, spaceText{space, month, r.host}, maxHosts) {
+func (t *tally) countHost(host string, space stele.NamespaceKey, month int32) {
+	if !addText(t.hosts, spaceText{space, month, host}, maxHosts) {
 		t.hosts[spaceText{space, month, otherText}]++
 	}
 }

@@ -31,7 +31,7 @@ func (b *Book) Unused(ctx context.Context, q apijson.UnusedQuery) (*apijson.Unus
 		since = DateOf(dateOf(day))
 	}
 	if q.Limit < 0 || q.Limit > maxUnused {
-		return nil, refuse(stele.Invalid, "usage.unused-limit-out-of-range", "the limit is {limit}; write a number up to {most}, and ask again with what next says for more", q.Limit, maxUnused)
+		return nil, pageTooLong(q.Limit, maxUnused)
 	}
 	key, err := b.Registrar.ParsePrefix(q.Name)
 	if err != nil {
@@ -124,4 +124,8 @@ func (b *Book) usedSince(ctx context.Context, key stele.NamespaceKey, page []*st
 		}
 	}
 	return used, nil
+}
+
+func pageTooLong(limit, most int) error {
+	return refuse(stele.Invalid, "usage.unused-limit-out-of-range", "the limit is {limit}; write a number up to {most}, and ask again with what next says for more", limit, most)
 }

@@ -69,6 +69,8 @@ var notRemote = map[string]string{
 	"storepostgres":  "it is about databases",
 	"tokentree":      "it starts servers itself",
 	"usage":          "it asks no registry",
+	"usagelog":       "log files are counted where the registry is",
+	"usagerestore":   "the same",
 	"verify":         "it damages files; remotebackup verifies with a server",
 }
 

@@ -12,6 +12,7 @@ const (
 	JSON        = "application/json"
 	Lines       = "application/x-ndjson" // an object a line
 	MergePatch  = "application/merge-patch+json"
+	CSV         = "text/csv"
 	Tar         = "application/x-tar"
 	ProblemJSON = "application/problem+json"
 )

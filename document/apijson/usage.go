@@ -1,5 +1,10 @@
 package apijson
 
+import (
+	"iter"
+	"strconv"
+)
+
 // UsageQuery asks for figures of use.
 type UsageQuery struct {
 	Name  string // a registered name, or a prefix of names
@@ -82,4 +87,149 @@ type Unused struct {
 type UnusedName struct {
 	Name    string `json:"name" example:"ark:12345/x1"`
 	Created string `json:"created" doc:"When it was registered." example:"2026-01-01T00:00:00Z"`
+}
+
+// Columns returns the figures of a row, in the order of [UsageColumns].
+func (r *UsageRow) Columns() []uint64 {
+	return []uint64{r.Regular, r.RegularUnique, r.Machine, r.MachineUnique, r.Descriptions, r.Robots, r.Failures, r.Visitors}
+}
+
+// UsageColumns returns the names of the columns of figures in a table.
+func UsageColumns() []string {
+	return []string{"regular", "regular_unique", "machine", "machine_unique", "descriptions", "robots", "failures", "visitors"}
+}
+
+// Table yields the figures as the rows of a table, a header first.
+func (u *Usage) Table() iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		first := "period"
+		if u.By == "name" {
+			first = "name"
+		}
+		if !yield(append([]string{first}, UsageColumns()...)) {
+			return
+		}
+		for i := range u.Rows {
+			line := []string{u.Rows[i].Period + u.Rows[i].Name}
+			for _, n := range u.Rows[i].Columns() {
+				line = append(line, strconv.FormatUint(n, 10))
+			}
+			if !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+// Table yields the counts as the rows of a table, a header first. Other counts have an empty text.
+func (u *UsageBreakdown) Table() iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		first := u.By
+		if first == "dns" {
+			first = "hour"
+		}
+		if !yield([]string{first, "count"}) {
+			return
+		}
+		for _, row := range u.Rows {
+			if !yield([]string{row.Text, strconv.FormatUint(row.Count, 10)}) {
+				return
+			}
+		}
+		if u.Other > 0 {
+			yield([]string{"", strconv.FormatUint(u.Other, 10)})
+		}
+	}
+}
+
+// Table yields the names as the rows of a table, a header first.
+func (u *Unused) Table() iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		if !yield([]string{"name", "created"}) {
+			return
+		}
+		for _, n := range u.Names {
+			if !yield([]string{n.Name, n.Created}) {
+				return
+			}
+		}
+	}
+}
+
+// UsageReportQuery asks for a report of the use of names.
+type UsageReportQuery struct {
+	Name        string // a prefix of names
+	From, Until string // as in UsageQuery
+	After       string // the name after which the report goes on; "": it begins
+	Limit       int    // how many names there are at most; 0: 100
+}
+
+// UsageReport is a report of the use of names. It has the shape of the reports of COUNTER's Code of Practice for Research Data, and is not one of them:
+// a resolver delivers nothing, so what it counts are resolutions.
+type UsageReport struct {
+	Header UsageReportHeader `json:"report-header"`
+	Names  []UsageReportName `json:"report-datasets" nullable:"false" doc:"Names that were used, in their order."`
+}
+
+// UsageReportHeader says what a report is about.
+type UsageReportHeader struct {
+	Name       string             `json:"report-name" example:"Resolution Report"`
+	ID         string             `json:"report-id" doc:"Of this kind of report; it is not one of COUNTER's." example:"stele-resolutions"`
+	Release    string             `json:"release" example:"1"`
+	Created    string             `json:"created" example:"2026-11-17T12:00:00Z"`
+	CreatedBy  string             `json:"created-by" example:"Stele"`
+	Period     UsageReportPeriod  `json:"reporting-period"`
+	Filters    []UsageReportValue `json:"report-filters" nullable:"false"`
+	Attributes []UsageReportValue `json:"report-attributes" nullable:"false"`
+	Exceptions []UsageReportFault `json:"exceptions" nullable:"false" doc:"What the report does not have."`
+	Next       string             `json:"next,omitempty" doc:"If there are more names: the value of after that leads to them."`
+}
+
+// UsageReportPeriod is a period; both days belong to it.
+type UsageReportPeriod struct {
+	Begin string `json:"begin-date" example:"2026-11-01"`
+	End   string `json:"end-date" example:"2026-11-30"`
+}
+
+// UsageReportValue is a value with a name.
+type UsageReportValue struct {
+	Name  string `json:"name" example:"prefix"`
+	Value string `json:"value" example:"ark:12345"`
+}
+
+// UsageReportFault says what a report does not have.
+type UsageReportFault struct {
+	Code    int    `json:"code" example:"3040"`
+	Message string `json:"message"`
+	Data    string `json:"data,omitempty"`
+}
+
+// UsageReportID is an identifier with its type.
+type UsageReportID struct {
+	Type  string `json:"type" example:"ark"`
+	Value string `json:"value" example:"ark:12345/x1"`
+}
+
+// UsageReportName is how often a name was used.
+type UsageReportName struct {
+	Title       string              `json:"dataset-title"`
+	ID          []UsageReportID     `json:"dataset-id" nullable:"false"`
+	Platform    string              `json:"platform" example:"Stele"`
+	Publisher   string              `json:"publisher" doc:"The namespace."`
+	PublisherID []UsageReportID     `json:"publisher-id" nullable:"false"`
+	DataType    string              `json:"data-type" example:"Other"`
+	Performance []UsageReportFigure `json:"performance" nullable:"false"`
+}
+
+// UsageReportFigure has the figures of a month.
+type UsageReportFigure struct {
+	Period   UsageReportPeriod     `json:"period"`
+	Instance []UsageReportInstance `json:"instance" nullable:"false"`
+}
+
+// UsageReportInstance is a figure.
+type UsageReportInstance struct {
+	Metric string `json:"metric-type" enum:"total-resolutions,unique-resolutions,total-descriptions"`
+	Access string `json:"access-method,omitempty" enum:"regular,machine" doc:"Of resolutions: by people, or by programs that they run."`
+	Count  uint64 `json:"count"`
 }

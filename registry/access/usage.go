@@ -3,17 +3,61 @@ package access
 import (
 	"context"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/usage"
 )
 
 // Usage reads figures of use.
 type Usage interface {
 	Usage(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage, error)
+	Breakdown(ctx context.Context, q apijson.UsageQuery) (*apijson.UsageBreakdown, error)
+	Unused(ctx context.Context, q apijson.UnusedQuery) (*apijson.Unused, error)
+	CounterReport(ctx context.Context, q apijson.UsageReportQuery) (*apijson.UsageReport, error)
 }
 
 // Usage returns how often names are used.
 func (f *Local) Usage(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage, error) {
-	r := f.Registry
-	return (&usage.Book{Registrar: r.Registrar, Schemes: r.Schemes}).Report(ctx, q)
+	return f.book().Report(ctx, q)
+}
+
+// Breakdown returns what is counted for a namespace: referring hosts, countries, names that lead nowhere, or answers of the DNS.
+func (f *Local) Breakdown(ctx context.Context, q apijson.UsageQuery) (*apijson.UsageBreakdown, error) {
+	return f.book().Breakdown(ctx, q)
+}
+
+// Unused returns a page of names that were not used.
+func (f *Local) Unused(ctx context.Context, q apijson.UnusedQuery) (*apijson.Unused, error) {
+	return f.book().Unused(ctx, q)
+}
+
+// CounterReport returns a page of a report of the use of names.
+func (f *Local) CounterReport(ctx context.Context, q apijson.UsageReportQuery) (*apijson.UsageReport, error) {
+	return f.book().CounterReport(ctx, q)
+}
+
+func (f *Local) book() *usage.Book {
+	return &usage.Book{Registrar: f.Registry.Registrar, Schemes: f.Registry.Schemes}
+}
+
+// CountsFor has a log importer count for the records of a registry.
+func CountsFor(r *registry.Registry, im *usage.LogImporter) {
+	im.Store, im.Schemes = r.Registrar, r.Schemes
+	im.Space = func(ctx context.Context, id stele.ID) (key stele.NamespaceKey) {
+		if ns, err := r.Resolver.Namespace(ctx, id); err == nil && ns != nil {
+			key = ns.Key()
+		}
+		return key
+	}
+	im.Find = func(ctx context.Context, id stele.ID) (stele.ID, bool, error) {
+		rec, err := r.Registrar.UsedRecord(ctx, id)
+		switch {
+		case stele.KindOf(err) == stele.NotFound:
+			return stele.ID{}, false, nil
+		case err != nil:
+			return stele.ID{}, false, err
+		}
+		return rec.ID, rec.State != stele.Reserved, nil
+	}
 }

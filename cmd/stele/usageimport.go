@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/cmd/stele/usage"
+	"github.com/stele-id/stele/internal/progress"
+	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/registry/access"
+	counting "github.com/stele-id/stele/usage"
+)
+
+func (p *program) usageImportCommand() *cobra.Command {
+	var im counting.LogImporter
+	var format, robots, countries string
+	cmd := &cobra.Command{
+		Use:   "import FILE...",
+		Short: "Count the log files of other servers",
+		Long: `Import counts the lines of log files of nginx, Apache and other servers that write the
+formats "combined" and "common", by the rules by which a server counts its own answers.
+FILE may be compressed with gzip or zstd, and - is standard input.
+
+Redirects of registered names are resolutions, answers 200 about them are descriptions,
+and 404 are failures of their namespace. HEAD, other answers and users that the server
+knew by name do not count. The time is that of the lines. Lines that are out of order by up
+to two minutes are put into order.
+
+A file is known by its content: lines that were counted do not count again, whatever the
+file is called. If an import is interrupted or killed, give the same command again. If lines
+were added to a file, give it again: only these are counted. A last line without an end
+waits until it has one. Give the log of a time at which this server counted itself only if
+its own answers are not in it.
+
+The registry is a folder or a database. A server that has a folder open must be stopped; one
+with a database may go on.`,
+		Example: `  stele usage import --dry-run access.log
+  stele usage import --format combined /var/log/nginx/access.log.*.gz
+  stele usage import --base /resolve/ --host id.example.org access.log`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage.Errorf(cmd, "flag.log-missing", "which log file? Name one, or - for standard input")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if format != "combined" && format != "common" {
+				return usage.Errorf(cmd, "flag.log-format-unknown", `"{format}" is not a format that is known; there are combined and common`, format)
+			}
+			im.Combined = format == "combined"
+			if im.Agents, err = openAgents(robots); err != nil {
+				return err
+			}
+			if countries != "" {
+				found, err := counting.OpenCountries(countries)
+				if err != nil {
+					return err
+				}
+				im.Country = found.Country
+			}
+			return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
+				return p.importLogs(ctx, r, &im, args)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&format, "format", "combined", "format of the lines: combined or common")
+	flags.StringVar(&im.Base, "base", "/", "what stands before names in the `path` of a request")
+	flags.StringVar(&im.Host, "host", "", "`host` of the server that wrote the file; its own pages are not counted as referring ones")
+	flags.StringVar(&robots, "robots", "", "`file` COUNTER_Robots_list.json, as in the setting usage-robots")
+	flags.StringVar(&countries, "countries", "", "`file` with the countries of addresses, as in the setting usage-countries")
+	flags.BoolVar(&im.Cut, "cut-addresses", false, "tell readers apart by their network only, as the setting usage-cut-addresses does")
+	flags.BoolVar(&im.DryRun, "dry-run", false, "print what would be counted, and write nothing")
+	usage.Choices(cmd, "format", "combined", "common")
+	return onFolder(cmd)
+}
+
+// openAgents reads what user agents are.
+func openAgents(robots string) (*counting.Agents, error) {
+	if robots == "" {
+		return counting.NewAgents(nil)
+	}
+	file, err := os.Open(robots)
+	if err != nil {
+		return nil, refuse("usage", stele.Unavailable, "usage.robots-not-read", "the list of robots can't be read: {cause}", err)
+	}
+	agents, err := counting.NewAgents(file)
+	return agents, errors.Join(err, file.Close())
+}
+
+// importLogs counts files.
+func (p *program) importLogs(ctx context.Context, r *registry.Registry, im *counting.LogImporter, files []string) error {
+	access.CountsFor(r, im)
+	im.Now, im.Log = p.now, p.logger()
+	for _, name := range files {
+		sum, err := p.importLog(ctx, im, name)
+		if err != nil {
+			if errors.Is(err, context.Canceled) {
+				err = refuse("usage", stele.Unavailable, "command.interrupted", "interrupted; give the same command again to go on")
+			}
+			return err
+		}
+		if p.json {
+			err = p.printLine(sum)
+		} else {
+			err = p.say("%s", logSummary(sum))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// importLog counts a file. Standard input is read from a copy, which has no name: it is read twice.
+func (p *program) importLog(ctx context.Context, im *counting.LogImporter, name string) (*counting.LogSummary, error) {
+	open := func() (*bulk.File, error) { return bulk.OpenFile(name) }
+	if name == "-" {
+		spool, err := p.spool()
+		if err != nil {
+			return nil, err
+		}
+		defer spool.Close()
+		name = "standard input"
+		open = func() (*bulk.File, error) {
+			if _, err := spool.Seek(0, io.SeekStart); err != nil {
+				return nil, err
+			}
+			return bulk.NewFile(name, spool)
+		}
+	}
+	var bar *progress.Bar
+	defer func() {
+		if bar != nil {
+			bar.End()
+		}
+	}()
+	im.Progress = func(lines int) { bar.Add(lines) }
+	return im.Import(ctx, name, func() (io.ReadCloser, error) {
+		f, err := open()
+		if err != nil {
+			return nil, err
+		}
+		if bar != nil {
+			bar.End()
+		}
+		bar = p.newProgress("usage import", "lines", f.Size, f.Read.Load)
+		return struct {
+			io.Reader
+			io.Closer
+		}{f.Text(), f}, nil
+	})
+}
+
+// spool copies standard input into a file without a name, which is gone when the program ends.
+func (p *program) spool() (*os.File, error) {
+	file, err := os.CreateTemp("", "stele-log-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if _, err := io.Copy(file, p.stdin); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// logSummary says what became of the lines of a file.
+func logSummary(s *counting.LogSummary) string {
+	file := printable(s.File)
+	n := func(count int) string { return grouped(int64(count)) }
+	var text string
+	switch {
+	case s.Lines == 0 && s.Before > 0, s.Lines == 0 && !s.Incomplete:
+		text = fmt.Sprintf("%s: nothing new to count\n", file)
+	default:
+		text = fmt.Sprintf("%s: %s lines: %s counted, %s double clicks, %s by robots, %s failures\n", file, n(s.Lines), n(s.Counted), n(s.Doubles), n(s.Robots), n(s.Failures))
+		text += fmt.Sprintf("  not counted: %s of names that are not here, %s not of names, %s other requests, %s unreadable\n", n(s.Unknown), n(s.NotNames), n(s.NotCounted), n(s.Unreadable))
+	}
+	if s.Before > 0 {
+		text += fmt.Sprintf("  %s lines were counted before\n", n(s.Before))
+	}
+	if len(s.First) > 0 {
+		text += fmt.Sprintf("  the first unreadable lines: %s\n", numbers(s.First))
+	}
+	if s.Late > 0 {
+		text += fmt.Sprintf("  %s times the file went back by more than two minutes\n", n(s.Late))
+	}
+	if s.Overflow > 0 {
+		text += fmt.Sprintf("  %s uses were counted without the rules for double clicks and sessions: there are too many readers in an hour\n", grouped(int64(s.Overflow)))
+	}
+	if s.LeftOut > 0 {
+		text += fmt.Sprintf("  %s figures could not be added, because what is kept is damaged; the log says which\n", grouped(int64(s.LeftOut)))
+	}
+	if s.Incomplete {
+		text += "  the last line has no end, and was not counted\n"
+	}
+	if s.DryRun {
+		text += "  nothing was written\n"
+	}
+	return text
+}
+
+func numbers(list []int) string {
+	text := ""
+	for i, n := range list {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprint(n)
+	}
+	return text
+}
