@@ -1,6 +1,7 @@
 package stele
 
 import (
+	"math/bits"
 	"slices"
 	"time"
 )
@@ -68,12 +69,7 @@ func valueSize(v HandleValue) int {
 }
 
 // numberSize is the size of a varint: seven bits in each byte.
-func numberSize(v uint64) (n int) {
-	for n = 1; v >= 0x80; n++ {
-		v >>= 7
-	}
-	return n
-}
+func numberSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 
 // signedSize is the size of a number whose sign is in its lowest bit.
 func signedSize(v int64) int { return numberSize(uint64(v)<<1 ^ uint64(v>>63)) }

@@ -2,7 +2,6 @@ package search
 
 import (
 	"bytes"
-	"encoding/binary"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -19,15 +18,17 @@ type builder struct {
 
 	arena []byte
 	terms []builtTerm
-	table []uint32 // the number of a term, plus 1, by its hash; 0 if there is none
+	table []uint64 // the hash of a term, and the number of the term, plus 1, in the lower half, by the hash; 0 if there is none
 	seed  maphash.Seed
 	found []uint32 // the numbers of the terms of all documents, one document after the other
 	ends  []uint32 // where those of a document end, in the order of docs
 
 	// Memory that write uses.
-	items []headed
-	order []uint32
-	lists []uint16
+	sorter sorter
+	order  []uint32
+	lists  []uint16
+	pack   pack
+	rare   []uint32 // terms that go into packs
 
 	spaces *prefixes
 	low    uint16 // of the document whose terms are added
@@ -70,8 +71,7 @@ type document struct {
 // builtTerm is a term of the block.
 type builtTerm struct {
 	from, to uint32 // in the arena
-	hash     uint32
-	last     int32 // the document to which it was added last; -1: none
+	last     int32  // the document to which it was added last; -1: none
 	count    uint32
 }
 
@@ -120,8 +120,8 @@ func newBuilder(block uint32, spaces *prefixes, documents int) *builder {
 		size *= 2
 	}
 	b := &builder{
-		block: block, spaces: spaces, seed: maphash.MakeSeed(), table: make([]uint32, size), docs: make([]document, 0, documents),
-		arena: make([]byte, 0, 32*documents), terms: make([]builtTerm, 0, 3*documents), found: make([]uint32, 0, 32*documents), ends: make([]uint32, 0, documents),
+		block: block, spaces: spaces, seed: maphash.MakeSeed(), table: make([]uint64, size), docs: make([]document, 0, documents),
+		arena: make([]byte, 0, 40*documents), terms: make([]builtTerm, 0, 4*documents), found: make([]uint32, 0, 40*documents), ends: make([]uint32, 0, documents),
 	}
 	b.split.add = func(word []byte, _ bool, _ int) {
 		if b.words++; b.words <= maxWords {
@@ -210,16 +210,19 @@ func (b *builder) number(term []byte) uint32 {
 	mask := uint32(len(b.table) - 1)
 	at := hash & mask
 	for ; b.table[at] != 0; at = (at + 1) & mask {
-		n := b.table[at] - 1
-		if t := &b.terms[n]; t.hash == hash && bytes.Equal(b.arena[t.from:t.to], term) {
+		if uint32(b.table[at]>>32) != hash {
+			continue
+		}
+		n := uint32(b.table[at]) - 1
+		if t := &b.terms[n]; bytes.Equal(b.arena[t.from:t.to], term) {
 			return n
 		}
 	}
 	n := uint32(len(b.terms))
 	from := uint32(len(b.arena))
 	b.arena = append(b.arena, term...)
-	b.terms = append(b.terms, builtTerm{from: from, to: uint32(len(b.arena)), hash: hash, last: -1})
-	b.table[at] = n + 1
+	b.terms = append(b.terms, builtTerm{from: from, to: uint32(len(b.arena)), last: -1})
+	b.table[at] = uint64(hash)<<32 | uint64(n+1)
 	if len(b.terms) > len(b.table)*3/4 {
 		b.grow()
 	}
@@ -228,14 +231,18 @@ func (b *builder) number(term []byte) uint32 {
 
 // grow doubles the table.
 func (b *builder) grow() {
-	b.table = make([]uint32, 2*len(b.table))
+	old := b.table
+	b.table = make([]uint64, 2*len(old))
 	mask := uint32(len(b.table) - 1)
-	for n := range b.terms {
-		at := b.terms[n].hash & mask
+	for _, entry := range old {
+		if entry == 0 {
+			continue
+		}
+		at := uint32(entry>>32) & mask
 		for b.table[at] != 0 {
 			at = (at + 1) & mask
 		}
-		b.table[at] = uint32(n) + 1
+		b.table[at] = entry
 	}
 }
 
@@ -244,8 +251,8 @@ func (b *builder) grow() {
 func (b *builder) isFull() bool { return len(b.arena) > maxArena || len(b.found) > maxFound }
 
 // write calls add with all keys of the block family, in order. The slices are valid until add
-// returns.
-func (b *builder) write(add func(key, value []byte) error) error {
+// returns. Packs can't be merged with others, so only what is written first of a block is packed.
+func (b *builder) write(packed bool, add func(key, value []byte) error) error {
 	key := appendBlock(nil, familyBlock, b.block)
 	var value, name, before []byte
 	for i := 0; i < len(b.docs); {
@@ -263,13 +270,34 @@ func (b *builder) write(add func(key, value []byte) error) error {
 		}
 	}
 	sets := b.sets()
+	b.rare = slices.Grow(b.rare[:0], len(b.terms))
 	for _, n := range b.inOrder() {
 		t := &b.terms[n]
+		if packed && t.count == 1 && b.arena[t.from] == kindWord {
+			b.rare = append(b.rare, n)
+			continue
+		}
 		members := sets[t.last : uint32(t.last)+t.count]
 		value = appendSet(value[:0], members)
 		key = append(key[:blockHead], b.arena[t.from:t.to]...)
 		if err := add(key, value); err != nil {
 			return err
+		}
+	}
+	return b.writePacks(sets, add)
+}
+
+// writePacks calls add with the packs of the words that stand in one document each.
+func (b *builder) writePacks(sets []uint16, add func(key, value []byte) error) error {
+	b.pack.begin(b.block)
+	for i, n := range b.rare {
+		t := &b.terms[n]
+		b.pack.add(b.arena[t.from+1:t.to], sets[t.last])
+		if b.pack.words == packWords || i == len(b.rare)-1 {
+			if err := add(b.pack.key, b.pack.value); err != nil {
+				return err
+			}
+			b.pack.begin(b.block)
 		}
 	}
 	return nil
@@ -302,44 +330,15 @@ func (b *builder) sets() []uint16 {
 
 // inOrder returns the numbers of the terms in the order of their bytes.
 func (b *builder) inOrder() []uint32 {
-	b.items = b.items[:0]
+	items := slices.Grow(b.sorter.items[:0], len(b.terms))
 	for i := range b.terms {
 		t := &b.terms[i]
-		b.items = append(b.items, headed{headOf(b.arena[t.from:t.to]), uint32(i)})
+		items = append(items, headed{headOf(b.arena[t.from:t.to]), uint32(i)})
 	}
-	b.order = sortHeaded(b.order[:0], b.items, func(x, y uint32) int {
+	b.sorter.items = items
+	b.order = b.sorter.sort(slices.Grow(b.order[:0], len(items)), func(x, y uint32) int {
 		s, t := &b.terms[x], &b.terms[y]
 		return bytes.Compare(b.arena[s.from:s.to], b.arena[t.from:t.to])
 	})
 	return b.order
-}
-
-// headed is the number of a text and the first bytes of it, which decide most comparisons.
-type headed struct {
-	head uint64
-	n    uint32
-}
-
-func headOf[T string | []byte](text T) uint64 {
-	var head [8]byte
-	copy(head[:], text)
-	return binary.BigEndian.Uint64(head[:])
-}
-
-// sortHeaded appends the numbers in the order of the heads, and where these are equal as compare
-// says.
-func sortHeaded(to []uint32, items []headed, compare func(a, b uint32) int) []uint32 {
-	slices.SortFunc(items, func(x, y headed) int {
-		switch {
-		case x.head < y.head:
-			return -1
-		case x.head > y.head:
-			return 1
-		}
-		return compare(x.n, y.n)
-	})
-	for _, it := range items {
-		to = append(to, it.n)
-	}
-	return to
 }

@@ -300,13 +300,17 @@ func (s *seeking) blockBefore(below uint64) (block uint32, found bool, err error
 func (s *seeking) addTerm(to *set, block uint32, term []byte) (bool, error) {
 	s.key = append(appendBlock(s.key[:0], familyBlock, block), term...)
 	value, err := s.get(s.key)
-	if err != nil || value == nil {
+	if err != nil {
 		return false, err
 	}
-	if !to.addStored(value) {
+	if value != nil && !to.addStored(value) {
 		return false, errDamaged
 	}
-	return true, nil
+	if term[0] != kindWord {
+		return value != nil, nil
+	}
+	packed, err := s.addPacked(to, block, term[1:])
+	return packed || value != nil, err
 }
 
 // searchBlock adds what is found in a block before a place to the page. It returns true if the
@@ -396,7 +400,7 @@ func (s *seeking) candidates(block uint32) (found bool, err error) {
 	return true, nil
 }
 
-// addBeginning adds the documents of all terms of a block that begin so.
+// addBeginning adds the documents of all words of a block that begin so.
 func (s *seeking) addBeginning(block uint32, beginning []byte) error {
 	from := append(appendBlock(nil, familyBlock, block), beginning...)
 	end := upper(from)
@@ -410,7 +414,10 @@ func (s *seeking) addBeginning(block uint32, beginning []byte) error {
 		}
 		s.keys++
 	}
-	return s.ranges.Error()
+	if err := s.ranges.Error(); err != nil {
+		return err
+	}
+	return s.addPackedBeginning(&s.other, block, beginning[1:])
 }
 
 // look returns the record of a document if it is one that the query asks for and the caller may

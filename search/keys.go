@@ -26,11 +26,13 @@ import (
 //	        04 block 02                set of all documents
 //	        04 block 03 filter value   set of the documents that have the value
 //	        04 block 04 word           set of the documents that have the word
+//	        04 block 05 word           words that one document each has, from this one on; see pack
 //	dead    05 block                   set of the documents that a later version replaced
 //
 // block is the number of the change without its lowest 16 bits, in 4 bytes, the greatest first;
 // page is bits 8 to 15 of the number. set.go has the form of sets. Sets and pages grow by
-// merging: Pebble's merge operator joins them.
+// merging: Pebble's merge operator joins them. Packs are only in a block whose first part was
+// large; words of later parts have keys of their own.
 const (
 	familyMeta  = 0x01
 	familyName  = 0x02
@@ -45,6 +47,7 @@ const (
 	kindAll    = 0x02
 	kindFilter = 0x03
 	kindWord   = 0x04
+	kindPack   = 0x05
 )
 
 // The filters.
@@ -60,7 +63,7 @@ const (
 )
 
 // format is the version of the table above. An index of another version is made anew.
-const format = 1
+const format = 2
 
 var (
 	keyFormat   = []byte("\x01format")
@@ -98,14 +101,19 @@ func upper(key []byte) []byte {
 // it shares with the identifier before, and the others. The first of those that are written
 // together shares nothing, so that pages are joined by putting one after the other.
 func appendPage(b []byte, document uint64, before, name []byte) []byte {
-	shared := 0
-	for shared < len(before) && shared < len(name) && before[shared] == name[shared] {
-		shared++
-	}
+	shared := commonLength(before, name)
 	b = append(b, byte(document))
 	b = binary.AppendUvarint(b, uint64(shared))
 	b = binary.AppendUvarint(b, uint64(len(name)-shared))
 	return append(b, name[shared:]...)
+}
+
+// commonLength returns with how many bytes two texts begin alike.
+func commonLength(a, b []byte) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // readPage reads a page into a list by the lowest 8 bits. It returns false if the bytes are
@@ -206,16 +214,23 @@ var merger = pebble.Merger{
 		if len(key) > blockHead && key[0] == familyBlock && key[blockHead] == kindPage {
 			return &pageMerger{append([]byte{}, value...)}, nil
 		}
-		m := new(setMerger)
-		return m, m.MergeNewer(value)
+		return &setMerger{first: append([]byte{}, value...)}, nil
 	},
 }
 
-// setMerger joins sets.
-type setMerger struct{ all set }
+// setMerger joins sets. Most have one value only, which stays as it is.
+type setMerger struct {
+	first []byte
+	all   *set // nil if there is only the first one
+}
 
 // MergeNewer implements [pebble.ValueMerger], as the others do.
 func (m *setMerger) MergeNewer(value []byte) error {
+	if m.all == nil {
+		if m.all = new(set); !m.all.addStored(m.first) {
+			return errDamaged
+		}
+	}
 	if !m.all.addStored(value) {
 		return errDamaged
 	}
@@ -225,6 +240,9 @@ func (m *setMerger) MergeNewer(value []byte) error {
 func (m *setMerger) MergeOlder(value []byte) error { return m.MergeNewer(value) }
 
 func (m *setMerger) Finish(bool) ([]byte, io.Closer, error) {
+	if m.all == nil {
+		return m.first, nil, nil
+	}
 	return appendSet(nil, m.all.members(nil)), nil, nil
 }
 

@@ -109,7 +109,7 @@ func (w *writing) batch(b *builder) error {
 		if err := w.bury(b); err != nil {
 			return err
 		}
-		if err := errors.Join(b.write(merge), w.writeDead(merge)); err != nil {
+		if err := errors.Join(b.write(false, merge), w.writeDead(merge)); err != nil {
 			return err
 		}
 		for i := range b.docs {
@@ -187,9 +187,9 @@ func (w *writing) tables(b *builder) error {
 	table(1, func(t *sstable.Writer) error { return writeNames(t, b.docs) })
 	table(2, func(t *sstable.Writer) error {
 		if isNew {
-			return b.write(t.Set)
+			return b.write(true, t.Set)
 		}
-		return b.write(t.Merge)
+		return b.write(false, t.Merge)
 	})
 	if len(w.dead) > 0 {
 		table(3, func(t *sstable.Writer) error { return w.writeDead(t.Merge) })
@@ -222,14 +222,14 @@ func byName(docs []document) []uint32 {
 	if len(docs) > 0 {
 		alike = commonPrefix(docs)
 	}
-	items := make([]headed, len(docs))
+	s := sorter{items: make([]headed, len(docs))}
 	for i := range docs {
-		items[i].n = uint32(i)
+		s.items[i].n = uint32(i)
 		if alike >= 0 {
-			items[i].head = headOf(docs[i].id.String()[alike:])
+			s.items[i].head = headOf(docs[i].id.String()[alike:])
 		}
 	}
-	return sortHeaded(make([]uint32, 0, len(items)), items, func(a, b uint32) int { return docs[a].id.Compare(docs[b].id) })
+	return s.sort(make([]uint32, 0, len(docs)), func(a, b uint32) int { return docs[a].id.Compare(docs[b].id) })
 }
 
 // commonPrefix returns with how many bytes all names begin alike; -1 if they have several schemes.
