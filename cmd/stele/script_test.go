@@ -1,7 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"maps"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,7 +16,33 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"stele": scripted})
+	testscript.Main(&plain{m}, map[string]func(){"stele": scripted})
+}
+
+// raceVariable has any value if the programs that tests start should have the race detector, too.
+const raceVariable = "STELE_RACE"
+
+// plain runs the tests with programs that are built without the race detector, even if the tests have
+// it: they are started thousands of times, which takes ten times as long with it. The packages of which
+// the program consists have tests under the detector, and 'make soak' starts programs that have it.
+type plain struct{ *testing.M }
+
+// Run implements [testscript.TestingM].
+func (p *plain) Run() int {
+	if info, ok := debug.ReadBuildInfo(); ok && os.Getenv(raceVariable) == "" && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		program, err := exec.LookPath("stele")
+		if err == nil {
+			var out []byte
+			if out, err = exec.Command("go", "test", "-c", "-vet=off", "-o", program, ".").CombinedOutput(); err != nil {
+				err = fmt.Errorf("%w\n%s", err, out)
+			}
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "the program of the tests is not built:", err)
+			return 1
+		}
+	}
+	return p.M.Run()
 }
 
 // Whole sessions of the program, as its users have them: testdata/*.txtar.

@@ -32,7 +32,7 @@ func TestStoreCopyKilled(t *testing.T) {
 			runStele(t, "import", manyRecords(t, home, copiedRecords), "--data", from)
 			runStele(t, "ns", "add", "ark:12345/x5", "--minter", "noid", "--template", ".zd", "--data", from)
 			killed := 0
-			for wait := 30 * time.Millisecond; killed < 6; wait += 70 * time.Millisecond {
+			for wait := 30 * time.Millisecond; killed < 6; wait += 30 * time.Millisecond {
 				if !killLate(t, wait, "store", "copy", from, to) {
 					break
 				}
