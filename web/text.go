@@ -19,8 +19,8 @@ import (
 const maxRows = 200
 
 var functions = template.FuncMap{
-	"name":    func(s string) string { return visible(s, hiddenInName) },
-	"prose":   func(s string) string { return visible(s, hiddenInProse) },
+	"name":    ShowName,
+	"prose":   ShowProse,
 	"href":    href,
 	"address": func(url string) Name { return Name{Text: url, URL: url} },
 	"rows":    rows,
@@ -42,6 +42,9 @@ var functions = template.FuncMap{
 // visible replaces what is hidden by its number, and bytes that are not UTF-8 by
 // U+FFFD.
 func visible(s string, hidden func(rune) bool) string {
+	if isPrintable(s) {
+		return s
+	}
 	if utf8.ValidString(s) && strings.IndexFunc(s, hidden) < 0 {
 		return s
 	}
@@ -54,6 +57,16 @@ func visible(s string, hidden func(rune) bool) string {
 		}
 	}
 	return b.String()
+}
+
+// isPrintable reports whether a text has only the letters and signs of ASCII, as most have.
+func isPrintable(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // hiddenInName reports whether r can't be seen, or turns the direction of reading. A name
@@ -132,6 +145,18 @@ func heading(title, id string) string {
 	}
 	return visible(id, hiddenInName)
 }
+
+// ShowName returns a name as pages show it: what can't be seen is replaced by its number.
+func ShowName(name string) string { return visible(name, hiddenInName) }
+
+// ShowProse returns a text as pages show it.
+func ShowProse(text string) string { return visible(text, hiddenInProse) }
+
+// ShowHeading returns the title of a record as pages show it, or its identifier if it has none.
+func ShowHeading(title, id string) string { return heading(title, id) }
+
+// SafeURL returns an address to which a page may lead; "" if it may not.
+func SafeURL(url string) string { return string(href(url)) }
 
 // words are the functions of templates that say something in a language.
 func words(l *language.Language) template.FuncMap {

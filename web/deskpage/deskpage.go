@@ -69,6 +69,7 @@ func New(public *web.Pages, catalog *language.Catalog) (*Pages, error) {
 			if page, err = page.ParseFS(files, name); err != nil {
 				return nil, err
 			}
+			web.Fold(page, l.Text)
 			p.templates[l.Tag][strings.TrimSuffix(path.Base(name), ".html")] = page
 		}
 	}
@@ -80,6 +81,7 @@ const longText = 200
 
 // functions are those of templates that say something in a language.
 func functions(l *language.Language) template.FuncMap {
+	past := newAgos(l)
 	return template.FuncMap{
 		"t":       l.Text,
 		"lang":    func() string { return l.Tag },
@@ -89,7 +91,7 @@ func functions(l *language.Language) template.FuncMap {
 		"problem": l.Problem,
 		"state":   func(s stele.State) string { return l.Text("state." + string(s)) },
 		"role":    func(r stele.Role) string { return l.Text("role." + string(r)) },
-		"ago":     func(now, t time.Time) string { return ago(l, now, t) },
+		"ago":     past.ago,
 		"long":    func(text string) bool { return len(text) > longText || strings.Contains(text, "\n") },
 		"args": func(list []ProposalRow, now time.Time) any {
 			return struct {
@@ -97,23 +99,45 @@ func functions(l *language.Language) template.FuncMap {
 				Now  time.Time
 			}{list, now}
 		},
-		"list": func(list ...string) []string { return list },
+		"list":     func(list ...string) []string { return list },
+		"listRows": func(now time.Time, list []Row) template.HTML { return listRows(past, now, list) },
 	}
 }
 
+// agos has how long ago something was, as a language says it: to choose a plural form takes as
+// long as the rest of a row of a list.
+type agos struct {
+	language             *language.Language
+	minutes, hours, days []string
+}
+
+func newAgos(l *language.Language) *agos {
+	a := &agos{language: l}
+	for _, unit := range []struct {
+		key  string
+		most int
+		to   *[]string
+	}{{"ago.minutes", 60, &a.minutes}, {"ago.hours", 24, &a.hours}, {"ago.days", 7, &a.days}} {
+		for n := range unit.most {
+			*unit.to = append(*unit.to, l.Text(unit.key, "count", n))
+		}
+	}
+	return a
+}
+
 // ago says how long ago a time was, and its day if that is more than a week.
-func ago(l *language.Language, now, t time.Time) string {
+func (a *agos) ago(now, t time.Time) string {
 	switch d := now.Sub(t); {
 	case d < time.Minute:
-		return l.Text("ago.now")
+		return a.language.Text("ago.now")
 	case d < time.Hour:
-		return l.Text("ago.minutes", "count", int(d/time.Minute))
+		return a.minutes[d/time.Minute]
 	case d < 24*time.Hour:
-		return l.Text("ago.hours", "count", int(d/time.Hour))
+		return a.hours[d/time.Hour]
 	case d < 7*24*time.Hour:
-		return l.Text("ago.days", "count", int(d/(24*time.Hour)))
+		return a.days[d/(24*time.Hour)]
 	}
-	return l.Day(t)
+	return a.language.Day(t)
 }
 
 // Write writes a page in one piece, or nothing.

@@ -8,11 +8,11 @@ package language
 import (
 	"embed"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,10 +43,13 @@ type Language struct {
 	Name string // in the language itself
 
 	keys     map[string]bool
+	plain    map[string]string // texts without arguments, which pages have most of
 	problems map[string]string // by code
 	texts    *i18n.Localizer
 	numbers  *message.Printer
 	months   []string
+
+	dayForm, momentForm string // with placeholders; a list of times has dozens of them
 }
 
 // file is a language's file.
@@ -103,8 +106,10 @@ func read(tag string) (*Language, error) {
 		return nil, stele.Messagef("language.file-damaged", "the language file {file} is damaged: {cause}", tag+".toml", err)
 	}
 	bundle := i18n.NewBundle(parsed)
-	l := &Language{Tag: tag, Name: f.Name, keys: make(map[string]bool), problems: f.Problems, months: f.Months,
+	l := &Language{Tag: tag, Name: f.Name, keys: make(map[string]bool), plain: make(map[string]string), problems: f.Problems, months: f.Months,
 		texts: i18n.NewLocalizer(bundle, tag), numbers: message.NewPrinter(parsed)}
+	l.dayForm, _ = f.Texts["date.day"].(string)
+	l.momentForm, _ = f.Texts["date.moment"].(string)
 	for key, value := range f.Texts {
 		m, err := i18n.NewMessage(value)
 		if err != nil {
@@ -118,6 +123,9 @@ func read(tag string) (*Language, error) {
 			return nil, stele.Messagef("language.text-damaged", "the text {key} of the language file {file} is damaged: {cause}", key, tag+".toml", err)
 		}
 		l.keys[key] = true
+	}
+	for key := range l.keys {
+		l.plain[key] = l.Text(key)
 	}
 	return l, nil
 }
@@ -224,6 +232,9 @@ func (l *Language) Keys() []string {
 // the language does, and the one with the name count chooses the plural form. A key that is
 // missing is returned itself, so that a page can be read all the same.
 func (l *Language) Text(key string, args ...any) string {
+	if text, ok := l.plain[key]; ok && len(args) == 0 {
+		return text
+	}
 	config := &i18n.LocalizeConfig{MessageID: key}
 	if len(args) > 0 {
 		data := make(map[string]any, len(args)/2)
@@ -265,12 +276,32 @@ func (l *Language) Number(n any) string { return l.numbers.Sprintf("%v", n) }
 // Day returns a day in UTC as the language writes it.
 func (l *Language) Day(t time.Time) string {
 	t = t.UTC()
-	return l.Text("date.day", "day", fmt.Sprint(t.Day()), "day2", t.Format("02"), "month", l.month(t.Month()), "month2", t.Format("01"), "year", t.Format("2006"))
+	return fill(l.dayForm, "day", strconv.Itoa(t.Day()), "day2", t.Format("02"), "month", l.month(t.Month()), "month2", t.Format("01"), "year", t.Format("2006"))
 }
 
 // Moment returns a time in UTC, to the minute, as the language writes it.
 func (l *Language) Moment(t time.Time) string {
-	return l.Text("date.moment", "day", l.Day(t), "time", t.UTC().Format("15:04"))
+	return fill(l.momentForm, "day", l.Day(t), "time", t.UTC().Format("15:04"))
+}
+
+// fill replaces the placeholders of a form. Names and values alternate.
+func fill(form string, values ...string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(form, "{")
+		name, after, closed := strings.Cut(rest, "}")
+		if !found || !closed {
+			b.WriteString(form)
+			return b.String()
+		}
+		b.WriteString(before)
+		for i := 0; i < len(values); i += 2 {
+			if values[i] == name {
+				b.WriteString(values[i+1])
+			}
+		}
+		form = after
+	}
 }
 
 // Month returns a month in UTC with its year as the language writes it.
