@@ -77,9 +77,10 @@ func (c *call) useCard(name, at string) (*deskpage.UseCard, error) {
 // usageQuery is what a page of figures shows.
 type usageQuery struct {
 	apijson.UsageQuery
-	values         url.Values // that say what it is about: a name or a namespace
-	show           string     // one part of the figures of a namespace; "": all, in short
-	of, text, back string     // title, name, and URL of the page
+	key            stele.NamespaceKey // of a namespace
+	values         url.Values         // that say what it is about: a name or a namespace
+	show           string             // one part of the figures of a namespace; "": all, in short
+	of, text, back string             // title, name, and URL of the page
 	record         bool
 }
 
@@ -106,6 +107,7 @@ func (c *call) readUsageQuery() (*usageQuery, error) {
 	if err != nil {
 		return nil, err
 	}
+	q.key = ns.Key()
 	q.Name, q.of, q.text, q.back = ns.Prefix, ns.Title, ns.Key().String(), spaceURL("namespace", ns.Key())
 	q.values = url.Values{"namespace": {ns.Key().String()}}
 	if _, ok := usageParts[values.Get("show")]; ok {

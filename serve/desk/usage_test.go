@@ -177,6 +177,28 @@ func TestUsageOfNamespace(t *testing.T) {
 	}
 }
 
+// manyNames is a store that says that namespaces are large.
+type manyNames struct{}
+
+func (manyNames) Count(context.Context, stele.NamespaceKey) (uint64, error) {
+	return largeSpace + 1, nil
+}
+
+// TestUsageOfLargeNamespace: the page does not look through all names of a large namespace.
+func TestUsageOfLargeNamespace(t *testing.T) {
+	s := newSite(t, func(o *Options) {
+		o.Usage, o.Store = &usage.Book{Registrar: o.Registrar, Schemes: o.Schemes}, manyNames{}
+	})
+	path := s.as("ed").make(url.Values{"target.0.url": {"https://example.org/1"}, "what": {"Mapa"}})
+	id := must(url.Parse(path))(t).Query().Get("id")
+	s.counted(s.now, func(c *usage.Counter) { c.Redirected(s.id(id), reader(1), firefox, "") })
+	b := s.as("ruth")
+	if p := b.get("/.desk/usage?namespace=ark:12345/x5").has(200, "takes a while", "show=names"); strings.Contains(p.text, "Mapa") {
+		t.Error("the page has names")
+	}
+	b.get("/.desk/usage?namespace=ark:12345/x5&show=names").has(200, "Mapa")
+}
+
 // TestUsageOfZone: a namespace that is in the DNS has its answers by hour.
 func TestUsageOfZone(t *testing.T) {
 	s := newCountedSite(t)

@@ -48,9 +48,20 @@ const (
 	filePart  = 100_000
 )
 
+// largeSpace is how many names a namespace may have for the overview to look for the most used ones.
+const largeSpace = 20_000
+
 // fillLists puts the parts of the figures of a namespace into its page, each with its first lines.
 func (c *call) fillLists(v *deskpage.Usage, q *usageQuery) error {
+	count, err := c.h.o.Store.Count(c.ctx, q.key)
+	if err != nil {
+		return err
+	}
 	for _, show := range []string{partNames, partReferrers, partCountries, partFailed} {
+		if show == partNames && count > largeSpace { // all figures of its names would be read
+			v.Lists = append(v.Lists, deskpage.UseList{ID: show, Title: c.language.Text("use.top"), Note: c.language.Text("use.large"), More: q.at("usage", "from", q.From, "until", q.Until, "show", show), MoreText: c.language.Text("use.top-more")})
+			continue
+		}
 		list, err := c.usageList(q, show, shortPart)
 		switch {
 		case err != nil:
