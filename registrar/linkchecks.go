@@ -26,7 +26,7 @@ const checkSpaceCells = CheckCells + "space "
 // Limits of the settings of checks.
 const (
 	maxCheckHosts = 100
-	maxCheckQuota = 1_000_000
+	MaxCheckQuota = 1_000_000
 	leastCheckGap = 100 * time.Millisecond
 )
 
@@ -107,6 +107,68 @@ func (r *Registrar) linkChecks(ctx context.Context, op string, key stele.Namespa
 	return l, value, nil
 }
 
+// LinkChecksHere returns how the targets of a namespace are checked and by the settings of which namespace: its own, or those of the
+// nearest one above it that has some. The caller has a role in the first one.
+func (r *Registrar) LinkChecksHere(ctx context.Context, key stele.NamespaceKey) (l LinkChecks, own bool, err error) {
+	const op = "show link checks"
+	l, value, err := r.linkChecks(ctx, op, key, stele.RoleReader)
+	if err != nil || value != nil {
+		return l, true, err
+	}
+	s, err := r.view(ctx)
+	if err != nil {
+		return l, false, err
+	}
+	for _, ns := range s.ancestorsAt(key) {
+		value, err := r.store.Cell(ctx, checkSpaceCell(ns.Key()))
+		if err != nil {
+			return l, false, tell(op, err)
+		}
+		var above LinkChecks
+		if value != nil && json.Unmarshal(value, &above) == nil {
+			return LinkChecks{Namespace: above.Namespace, Scheme: above.Scheme, On: above.On}, false, nil
+		}
+	}
+	return l, false, nil
+}
+
+// CheckedNamespaces returns namespaces in which the caller has a role and whose targets are checked, at most so many, without those
+// below another one of the list.
+func (r *Registrar) CheckedNamespaces(ctx context.Context, least stele.Role, limit int) (list []FoundNamespace, err error) {
+	spaces, err := r.CheckedSpaces(auth.With(ctx, auth.Local()))
+	if err != nil || len(spaces) == 0 {
+		return nil, err
+	}
+	var taken []stele.NamespaceKey
+	within := func(key stele.NamespaceKey, all []stele.NamespaceKey) bool {
+		return slices.ContainsFunc(all, func(above stele.NamespaceKey) bool {
+			return above.Scheme == key.Scheme && strings.HasPrefix(key.Prefix, above.Prefix)
+		})
+	}
+	var on []stele.NamespaceKey
+	for i := range spaces {
+		if spaces[i].On {
+			on = append(on, spaces[i].Key())
+		}
+	}
+	found, _, err := r.FindNamespaces(ctx, NamespaceQuery{Role: least, Limit: limit, Match: func(ns *stele.Namespace) bool {
+		return within(ns.Key(), on)
+	}})
+	for _, ns := range found {
+		if within(ns.Key(), taken) {
+			continue
+		}
+		l, _, err := r.LinkChecksHere(ctx, ns.Key())
+		if err != nil {
+			return nil, err
+		}
+		if l.On {
+			taken, list = append(taken, ns.Key()), append(list, ns)
+		}
+	}
+	return list, err
+}
+
 // AreChecksDamaged reports whether an error says that settings of checks can't be read. An owner can set them anew.
 func AreChecksDamaged(err error) bool {
 	code, _ := stele.CodeOf(err)
@@ -143,8 +205,8 @@ func (r *Registrar) SetLinkChecks(ctx context.Context, key stele.NamespaceKey, c
 func (l *LinkChecks) check() error {
 	var list stele.Problems
 	add := func(path string, m *stele.Message) { list = append(list, stele.Problem{Path: path, Err: m}) }
-	if l.Quota < 0 || l.Quota > maxCheckQuota {
-		add("quota", stele.Messagef("links.quota-invalid", "{quota} is not a number of checks a day; write 0 for no limit, or at most {most}", l.Quota, maxCheckQuota))
+	if l.Quota < 0 || l.Quota > MaxCheckQuota {
+		add("quota", stele.Messagef("links.quota-invalid", "{quota} is not a number of checks a day; write 0 for no limit, or at most {most}", l.Quota, MaxCheckQuota))
 	}
 	if len(l.Own)+len(l.Pauses) > maxCheckHosts {
 		add("own", stele.Messagef("links.too-many-hosts", "there are {count} hosts; {most} are the most", len(l.Own)+len(l.Pauses), maxCheckHosts))

@@ -226,5 +226,6 @@ func (s *server) desk(f *generation, public *web.Pages, languages *language.Cata
 	}
 	o.Zones = deskZones{NewKeys(r, s.now), s}
 	o.Usage = &usage.Book{Registrar: r.Registrar, Schemes: s.schemes}
+	o.Links = f.links
 	return desk.New(o), nil
 }

@@ -59,6 +59,7 @@ func (s *server) openDigests(f *generation) (*digest.Sender, error) {
 			digest.Decisions(r.Registrar, s.schemes),
 			digest.Jobs(f.jobs),
 			digest.Zones(r.Registrar, NewKeys(r, s.now).ZoneKeys, s.now),
+			digest.Links(r.Registrar, f.links),
 			digest.Changes(r.Registrar),
 		}}), nil
 }

@@ -91,7 +91,7 @@ var rooms = []room{
 	{folder: "registry/access", may: ". document links internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search usage", tests: "scheme/all serve/api store/mem"},
 	{folder: "registry", may: ". internal/disk auth client outbound publish registrar resolver search secret store/*", tests: "store/mem scheme/all"},
 	{folder: "bulk/job", may: ". auth bulk registrar", tests: "store/mem scheme/all"},
-	{folder: "mail/digest", may: ". auth bulk mail publish/zonekey registrar web", tests: "secret store/mem store/postgres scheme/all"},
+	{folder: "mail/digest", may: ". document/apijson auth bulk mail publish/zonekey registrar web", tests: "secret store/mem store/postgres scheme/all"},
 	{folder: "mail/mailtest"}, // a mail server for tests
 	{folder: "mail", may: ". auth outbound registrar secret web", tests: "store/mem scheme/all"},
 	{folder: "usage", may: ". auth document/apijson namespaces registrar", tests: "store/mem scheme/all store/pebble store/postgres"}, // it counts what servers hand to it
@@ -104,10 +104,10 @@ var rooms = []room{
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "usage store/mem scheme/all"},
 	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "links usage store/mem scheme/all"},
-	{folder: "serve/desk", may: ". document internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "secret store/mem scheme/all outbound usage"},
+	{folder: "serve/desk", may: ". document internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage"},
 	{folder: "serve/*", may: ". internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web/chart", pure: true},
-	{folder: "web", may: ". internal/wording auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
+	{folder: "web", may: ". document/apijson internal/wording auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal", may: "."},
 	{folder: "client/remote", may: ". document internal/backuptar internal/disk client/internal audit auth bulk namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
 	{folder: "client/ways", may: ". client ddds internal/wording resolver", tests: "auth registrar scheme/all store/mem"},

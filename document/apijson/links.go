@@ -57,6 +57,31 @@ func (f *LinkFinding) IsBroken() bool {
 	return f.State == "broken" || f.State == "gone" || f.Drift == "promise-broken"
 }
 
+// What findings are about, for people: a state, or one of these. Content that differs is told as drifted, unless it breaks a promise.
+const (
+	LinkDrifted      = "drifted"
+	LinkLookYourself = "look" // a blocked one at which a person should look
+)
+
+// Kind returns what the finding is about.
+func (f *LinkFinding) Kind() string {
+	switch {
+	case f.State == "gone":
+		return f.State
+	case f.IsBroken():
+		return "broken"
+	case f.Drift != "":
+		return LinkDrifted
+	}
+	return f.State
+}
+
+// LinkFilter describes findings; what is empty stands for all.
+type LinkFilter struct {
+	Kind string // of [LinkFinding.Kind], or [LinkLookYourself]
+	Host string
+}
+
 // LinkHost is what is told about a host as a whole.
 type LinkHost struct {
 	Host  string    `json:"host"`
@@ -65,6 +90,24 @@ type LinkHost struct {
 	Cause string    `json:"cause,omitempty" example:"no-name"`
 	Names int       `json:"names,omitempty" doc:"How many names lead there, if only a sample of them is asked."`
 	Share int       `json:"share,omitempty" doc:"Which part of them is asked, in thousandths."`
+	Count int       `json:"count,omitempty" doc:"How many targets there do not work as they should."`
+}
+
+// LinkOverview is what is known of the targets of a namespace, in numbers.
+type LinkOverview struct {
+	Counts  map[string]int           `json:"counts" doc:"How many targets are broken, gone, moved, drifted, unsure, failing, blocked or excluded; look counts the blocked ones at which a person should look."`
+	Waiting int                      `json:"waiting" doc:"Targets that wait for their first check; 10,000 stands for more."`
+	Partial bool                     `json:"partial,omitempty" doc:"There are more findings than were counted."`
+	Hosts   []*LinkHost              `json:"hosts,omitempty" doc:"Hosts that do not answer, or of which only a sample is asked. Their names are not counted as failing."`
+	Moved   []LinkMoved              `json:"moved,omitempty" doc:"Hosts whose targets have new addresses."`
+	First   map[string][]LinkFinding `json:"-"`
+}
+
+// LinkMoved is a host whose targets have new addresses.
+type LinkMoved struct {
+	Host  string    `json:"host"`
+	Count int       `json:"count"`
+	Last  time.Time `json:"last" doc:"When the last of them moved."`
 }
 
 // LinkFindingPage is a part of a list of findings.

@@ -20,43 +20,7 @@ const urgent = "now"
 // Findings yields what is told about the targets of names that begin with a prefix, in the order of the names, to a caller who may
 // list them. After is where to go on: the text of an identifier, a tab, and the number of a target.
 func (c *Checker) Findings(ctx context.Context, prefix stele.NamespaceKey, after string) iter.Seq2[Finding, error] {
-	return func(yield func(Finding, error) bool) {
-		if err := c.mayRead(ctx, prefix); err != nil {
-			yield(Finding{}, err)
-			return
-		}
-		sight, err := c.o.Registrar.Sight(ctx, stele.NamespaceKey{})
-		if err != nil {
-			yield(Finding{}, err)
-			return
-		}
-		from := foundCells + prefix.Scheme + "\t"
-		start := ""
-		if after != "" {
-			start = from + after
-		}
-		for cell, err := range c.o.Registrar.CheckList(asServer(ctx), from+prefix.Prefix, start) {
-			var f Finding
-			if err == nil {
-				if !decode(c, cell.Name, cell.Value, &f) {
-					continue
-				}
-				f.Scheme = prefix.Scheme
-				if !c.isSeen(ctx, sight, &f) {
-					continue
-				}
-				f.Look = c.needsLook(&f)
-			}
-			if !yield(f, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// needsLook reports whether a person should look: the target has been blocked for half a year.
-func (c *Checker) needsLook(f *Finding) bool {
-	return f.State == links.Blocked.String() && c.now().Sub(f.Since) >= links.LookAfter
+	return c.FindingsOf(ctx, prefix, apijson.LinkFilter{}, after)
 }
 
 // isSeen reports whether the caller may list the name of a finding and read its record, and the record still has the target.
@@ -115,11 +79,7 @@ func (c *Checker) Hosts(ctx context.Context, prefix stele.NamespaceKey) (list []
 		if (kept.Known.Down.IsZero() && kept.Names == 0) || !named[kept.Host] {
 			continue
 		}
-		h := apijson.LinkHost{Host: kept.Host, Down: kept.Known.Down, First: kept.Known.Row.First, Names: kept.Names, Share: kept.Share}
-		if !h.Down.IsZero() {
-			h.Cause = kept.Known.Cause.String()
-		}
-		list = append(list, h)
+		list = append(list, kept.told())
 	}
 	return list, nil
 }
@@ -149,7 +109,7 @@ func (c *Checker) Show(ctx context.Context, id stele.ID) (list []Finding, err er
 		if isTold(&s) && decode(c, t.key.found(), value, &f) {
 			f.Scheme, f.Next = rec.ID.Scheme(), s.Next
 		}
-		f.Look = c.needsLook(&f)
+		f.Look = c.isToLook(&f)
 		list = append(list, f)
 	}
 	return list, nil

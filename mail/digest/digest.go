@@ -60,6 +60,9 @@ type Item struct {
 	// was in the user's last digest is shown again and is not new. Without a key the item is something that happened from From
 	// to To, and is new.
 	Key string
+
+	// Quiet: the item is shown beside others, and is never new.
+	Quiet bool
 }
 
 // made is a digest before it is a letter.
@@ -81,6 +84,9 @@ func (m *made) add(to *Reader, s Section, told []string) {
 		return
 	}
 	for _, item := range s.Items {
+		if item.Quiet {
+			continue
+		}
 		if item.Key == "" {
 			m.fresh = true
 			continue

@@ -83,6 +83,7 @@ func (h *Handler) operations() []operation {
 		h.mintOperations(),
 		h.proposalOperations(),
 		h.linkOperations(),
+		h.linkFeedOperations(),
 		h.userOperations(),
 		h.tokenOperations(),
 		h.accessOperations(),

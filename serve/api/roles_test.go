@@ -79,6 +79,8 @@ var samples = map[string]sample{
 	"putLinkChecks":    {target: "/linkchecks/ark:12345", body: `{"on":true,"own":[{"host":"data.example.org","gap":500}]}`},
 	"listLinkFindings": {target: "/linkfindings?prefix=ark:12345"},
 	"listLinkHosts":    {target: "/linkhosts?prefix=ark:12345"},
+	"getLinkOverview":  {target: "/linkoverview?prefix=ark:12345"},
+	"getLinkFeed":      {target: "/linkfeed?prefix=ark:12345"},
 	"checkLinks":       {target: "/checklinks", body: `{"ids":["ark:12345/x1"]}`},
 	"lookAtLink":       {target: "/looked/ark:12345/x1", body: `{"target":0,"works":true}`},
 	"getMe":            {target: "/me"},

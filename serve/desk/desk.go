@@ -66,6 +66,9 @@ type Options struct {
 	// Zones publishes namespaces in the DNS; nil: the desk does not show that.
 	Zones Zones
 
+	// Links checks where names lead; nil: the desk does not show that.
+	Links Links
+
 	// Base is the server's public address, https://id.example.org; "": it is made of the request.
 	Base string
 	Site string // the name of the operator, for pages
@@ -194,6 +197,10 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"GET " + Root + "tsig":                (*call).showTSIG,
 		"POST " + Root + "tsig":               (*call).makeTSIG,
 		"POST " + Root + "tsig/retire":        (*call).retireTSIG,
+		"GET " + Root + "links":               (*call).showLinks,
+		"POST " + Root + "links":              (*call).saveLinks,
+		"POST " + Root + "links/look":         (*call).lookAtLink,
+		"GET " + Root + "links.csv":           (*call).linksCSV,
 		"GET " + Root + "new":                 (*call).showNew,
 		"POST " + Root + "new":                (*call).makeNew,
 		"GET " + Root + "record":              (*call).showRecord,

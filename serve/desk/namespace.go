@@ -50,6 +50,13 @@ func (c *call) showNamespace() error {
 	if parent, err := c.h.o.Registrar.ParentNamespace(c.ctx, ns.Key()); err == nil && parent.Prefix != "" {
 		v.Above, v.AboveURL = parent.Key().String(), spaceURL("namespace", parent.Key())
 	}
+	if c.h.o.Links != nil && role.Includes(stele.RoleReader) {
+		checks, _, err := c.h.o.Registrar.LinkChecksHere(c.ctx, ns.Key())
+		if err != nil {
+			return err
+		}
+		v.LinksURL, v.Checked = linksPath(ns.Key(), "links"), checks.On
+	}
 	v.Samples = c.h.o.Registrar.SampleNames(c.ctx, ns, shortSamples)
 	v.Rules = c.policies(ns)
 	if c.h.o.Zones != nil && ns.Prefix != "" {

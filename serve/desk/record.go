@@ -178,7 +178,11 @@ func (c *call) showRecord() error {
 	if err != nil {
 		return err
 	}
-	return c.recordPage(http.StatusOK, rec, formOf(rec), nil)
+	f := formOf(rec)
+	if f.taken, err = c.takeMoved(rec, f); err != nil {
+		return err
+	}
+	return c.recordPage(http.StatusOK, rec, f, nil)
 }
 
 // record reads the record that the field id names.
@@ -211,6 +215,9 @@ func (c *call) recordPage(status int, rec *stele.Record, f *form, theirs []strin
 		MayWrite: !propose && role.Includes(stele.RoleEditor), MayPropose: propose, Theirs: theirs, TheirVersion: rec.Version,
 	}
 	f.fill(c, v)
+	if f.taken {
+		v.Notice = c.language.Text("links.taken")
+	}
 	v.MaySave = (v.MayWrite || v.MayPropose) && rec.State != stele.Withdrawn
 	if theirs != nil {
 		v.Version = rec.Version

@@ -123,6 +123,11 @@ func (c *call) needs() (list []deskpage.Need, err error) {
 		return nil, err
 	}
 	list = append(list, given...)
+	broken, err := c.linkNeeds()
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, broken...)
 	if c.h.o.Zones != nil {
 		zoned, _, err := c.h.o.Registrar.FindNamespaces(c.ctx, registrar.NamespaceQuery{Role: stele.RoleOwner, Limit: maxNeeds,
 			Match: func(ns *stele.Namespace) bool { return ns.Publication.Zone != "" }})

@@ -26,6 +26,9 @@ type Namespace struct {
 
 	Use *UseCard // nil if the user may not see it
 
+	LinksURL string // of the page about where names lead; "" if there is none for the user
+	Checked  bool   // targets are checked
+
 	ZoneURL string // "" if the server publishes nothing
 	Zone    string // "" if it is not published
 	Signed  bool

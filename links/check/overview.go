@@ -1,0 +1,201 @@
+package check
+
+import (
+	"context"
+	"iter"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/links"
+)
+
+const (
+	// maxOverview is how many findings an overview counts.
+	maxOverview = 50_000
+	// maxVerified is how many of them are compared with their records: those of targets that changed since are removed within a day.
+	maxVerified = 2_000
+	maxHosts    = 1_000
+	maxWaiting  = 10_000
+)
+
+// FindingsOf is [Checker.Findings] for the findings that a filter describes. It reads the records of these only.
+func (c *Checker) FindingsOf(ctx context.Context, prefix stele.NamespaceKey, only apijson.LinkFilter, after string) iter.Seq2[Finding, error] {
+	return func(yield func(Finding, error) bool) {
+		if err := c.mayRead(ctx, prefix); err != nil {
+			yield(Finding{}, err)
+			return
+		}
+		sight, err := c.o.Registrar.Sight(ctx, stele.NamespaceKey{})
+		if err != nil {
+			yield(Finding{}, err)
+			return
+		}
+		for f, err := range c.told(ctx, prefix, after) {
+			if err == nil && (!c.isMeant(&f, only) || !c.isSeen(ctx, sight, &f)) {
+				continue
+			}
+			f.Look = c.isToLook(&f)
+			if !yield(f, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// told yields findings as they are kept.
+func (c *Checker) told(ctx context.Context, prefix stele.NamespaceKey, after string) iter.Seq2[Finding, error] {
+	return func(yield func(Finding, error) bool) {
+		from, start := foundCells+prefix.Scheme+"\t", ""
+		if after != "" {
+			start = from + after
+		}
+		for cell, err := range c.o.Registrar.CheckList(asServer(ctx), from+prefix.Prefix, start) {
+			var f Finding
+			if err == nil && !decode(c, cell.Name, cell.Value, &f) {
+				continue
+			}
+			f.Scheme = prefix.Scheme
+			if !yield(f, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// isMeant reports whether a filter describes a finding.
+func (c *Checker) isMeant(f *Finding, only apijson.LinkFilter) bool {
+	switch {
+	case only.Host != "" && f.Host != only.Host:
+		return false
+	case only.Kind == apijson.LinkLookYourself:
+		return c.isToLook(f)
+	}
+	return only.Kind == "" || f.Kind() == only.Kind
+}
+
+// isToLook reports whether a person should look at a target, since no program can tell whether it is there.
+func (c *Checker) isToLook(f *Finding) bool {
+	return f.State == links.Blocked.String() && c.now().Sub(f.Since) >= links.LookAfter
+}
+
+// Overview counts what is told about the targets of names that begin with a prefix, to a caller who may list them, and returns the
+// first findings of each kind. It reads at most so many findings; 0 stands for the usual limit.
+func (c *Checker) Overview(ctx context.Context, prefix stele.NamespaceKey, first, most int) (*apijson.LinkOverview, error) {
+	if err := c.mayRead(ctx, prefix); err != nil {
+		return nil, err
+	}
+	sight, err := c.o.Registrar.Sight(ctx, stele.NamespaceKey{})
+	if err != nil {
+		return nil, err
+	}
+	if most == 0 {
+		most = maxOverview
+	}
+	o := &overview{c: c, hosts: make(map[string]*apijson.LinkHost), moved: make(map[string]int),
+		LinkOverview: apijson.LinkOverview{Counts: make(map[string]int), First: make(map[string][]Finding)}}
+	read := 0
+	for f, err := range c.told(ctx, prefix, "") {
+		if err != nil {
+			return nil, err
+		}
+		if read++; read > most {
+			o.Partial = true
+			break
+		}
+		if read <= maxVerified {
+			if !c.isSeen(ctx, sight, &f) {
+				continue
+			}
+		} else if id, err := stele.NewID(f.Scheme, f.ID); err != nil || !sight.Lists(id) {
+			continue
+		}
+		if err := o.add(ctx, &f, first); err != nil {
+			return nil, err
+		}
+	}
+	for cell, err := range c.o.Registrar.CheckList(asServer(ctx), key(prefix.Scheme+"\t"+prefix.Prefix).due(neverChecked), "") {
+		if err != nil {
+			return nil, err
+		}
+		if _, _, err := parseDue(cell.Name); err != nil {
+			continue
+		}
+		if o.Waiting++; o.Waiting >= min(maxWaiting, most) {
+			break
+		}
+	}
+	return &o.LinkOverview, nil
+}
+
+// overview counts findings.
+type overview struct {
+	apijson.LinkOverview
+	c     *Checker
+	hosts map[string]*apijson.LinkHost // nil: it is not told
+	moved map[string]int               // where the host is in Moved
+}
+
+func (o *overview) add(ctx context.Context, f *Finding, first int) error {
+	host, err := o.host(ctx, f.Host)
+	if err != nil {
+		return err
+	}
+	kind := f.Kind()
+	if host != nil {
+		host.Count++
+		if kind == links.Failing.String() && !host.Down.IsZero() {
+			return nil // the host is the finding
+		}
+	}
+	o.Counts[kind]++
+	if kind == links.Moved.String() {
+		i, ok := o.moved[f.Host]
+		if !ok && len(o.Moved) < maxHosts {
+			i, ok = len(o.Moved), true
+			o.moved[f.Host] = i
+			o.Moved = append(o.Moved, apijson.LinkMoved{Host: f.Host})
+		}
+		if ok {
+			m := &o.Moved[i]
+			if m.Count++; f.Since.After(m.Last) {
+				m.Last = f.Since
+			}
+		}
+	}
+	if o.c.isToLook(f) {
+		o.Counts[apijson.LinkLookYourself]++
+	}
+	if len(o.First[kind]) < first {
+		o.First[kind] = append(o.First[kind], *f)
+	}
+	return nil
+}
+
+// host returns what is told about a host; nil if nothing is.
+func (o *overview) host(ctx context.Context, name string) (*apijson.LinkHost, error) {
+	h, known := o.hosts[name]
+	if known || len(o.hosts) >= maxHosts {
+		return h, nil
+	}
+	value, err := o.c.o.Registrar.CheckCell(asServer(ctx), hostCells+name)
+	if err != nil {
+		return nil, err
+	}
+	var kept keptHost
+	if decode(o.c, hostCells+name, value, &kept) && (!kept.Known.Down.IsZero() || kept.Names > 0) {
+		told := kept.told()
+		h = &told
+		o.Hosts = append(o.Hosts, h)
+	}
+	o.hosts[name] = h
+	return h, nil
+}
+
+// told returns what is told about a host.
+func (kept *keptHost) told() apijson.LinkHost {
+	h := apijson.LinkHost{Host: kept.Host, Down: kept.Known.Down, First: kept.Known.Row.First, Names: kept.Names, Share: kept.Share}
+	if !h.Down.IsZero() {
+		h.Cause = kept.Known.Cause.String()
+	}
+	return h
+}
