@@ -74,8 +74,8 @@ func (d *sandbox) startDemo(ctx context.Context) (*demo, error) {
 	return served, served.findSite(ctx)
 }
 
-// visitDemo runs a demonstration until the test ends.
-func visitDemo(t *testing.T) *demo {
+// visitDemo runs a demonstration until the test ends, with settings in its environment.
+func visitDemo(t *testing.T, settings ...string) *demo {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
@@ -85,7 +85,7 @@ func visitDemo(t *testing.T) *demo {
 		t.Fatal(err)
 	}
 	life, end := context.WithCancel(context.WithoutCancel(t.Context()))
-	d := &sandbox{sh: shell{dir: dir, env: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}}, life: life}
+	d := &sandbox{sh: shell{dir: dir, env: append([]string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}, settings...)}, life: life}
 	served, err := d.startDemo(life)
 	if err != nil {
 		end()

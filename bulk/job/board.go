@@ -1,5 +1,5 @@
 // Package job does bulk changes in the background: it imports files that users sent, replaces the
-// beginning of many targets, and reverts imports.
+// beginning of many targets, accepts addresses to which targets have moved, and reverts imports.
 //
 // A [Board] keeps uploads and jobs in cells of the registry, so that all servers of a database see
 // them and a job goes on after a restart. A [Runner] works on jobs, one server at a time on each:

@@ -20,6 +20,7 @@ const (
 	Import  Task = "import"  // of an upload
 	Replace Task = "replace" // the beginning of targets
 	Revert  Task = "revert"  // what another job did
+	Accept  Task = "accept"  // addresses to which targets have moved
 )
 
 // State is how far a job is.
@@ -357,6 +358,9 @@ func (b *Board) removeJob(ctx context.Context, j *Job) error {
 		if err := b.remove(ctx, pieceCells+j.Upload.ID); err != nil {
 			return err
 		}
+	}
+	if err := b.remove(ctx, moveCells+j.ID); err != nil {
+		return err
 	}
 	if err := b.remove(ctx, partCells+j.ID); err != nil {
 		return err

@@ -297,6 +297,8 @@ func (w *working) run(ctx context.Context) error {
 		return w.revert(ctx)
 	case Replace:
 		return w.replace(ctx)
+	case Accept:
+		return w.accept(ctx)
 	}
 	return refuse(stele.Internal, "job.task-unknown", `this server does not know the task "{task}"`, string(w.job.Task))
 }

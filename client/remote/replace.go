@@ -21,13 +21,22 @@ func (r *Registry) Replace(ctx context.Context, p bulk.Replacement, expect int, 
 	return r.replace(ctx, apijson.Replacement{From: p.From, To: p.To, Namespace: p.Namespace, Expect: &expect}, told)
 }
 
-func (r *Registry) replace(ctx context.Context, want apijson.Replacement, told func(bulk.Replaced) error) (counts bulk.ReplaceCounts, err error) {
-	const op = "replace"
+// AcceptMoved gives targets the addresses to which they moved; with expect nil it tells what that would do. See [bulk.Mover].
+func (r *Registry) AcceptMoved(ctx context.Context, key stele.NamespaceKey, host string, expect *int, told func(bulk.Replaced) error) (bulk.ReplaceCounts, error) {
+	return r.change(ctx, "accept addresses", "acceptmoved", apijson.LinkAcceptance{Prefix: key.String(), Host: host, Expect: expect}, told)
+}
+
+func (r *Registry) replace(ctx context.Context, want apijson.Replacement, told func(bulk.Replaced) error) (bulk.ReplaceCounts, error) {
+	return r.change(ctx, "replace", "replace", want, told)
+}
+
+// change has the server change targets of many records.
+func (r *Registry) change(ctx context.Context, op, path string, want any, told func(bulk.Replaced) error) (counts bulk.ReplaceCounts, err error) {
 	body, err := json.Marshal(want)
 	if err != nil {
 		return counts, tell(op, err)
 	}
-	s, err := r.open(ctx, &ask{method: http.MethodPost, path: "replace", media: apijson.JSON, body: body}, nil, streamStill)
+	s, err := r.open(ctx, &ask{method: http.MethodPost, path: path, media: apijson.JSON, body: body}, nil, streamStill)
 	if err != nil {
 		return counts, under(op, stele.ID{}, err)
 	}

@@ -32,7 +32,7 @@ not broken: a person has to look.`,
 		Example: `  stele links set ark:12345 --on
   stele links report ark:12345
   stele links check ark:12345 --now`,
-	}, p.linksCheckCommand(), p.linksReportCommand(), p.linksSetCommand(), p.linksLookedCommand())
+	}, p.linksCheckCommand(), p.linksReportCommand(), p.linksSetCommand(), p.linksLookedCommand(), p.linksAcceptCommand())
 }
 
 // checkFlags are those of verbs that need what checks links.

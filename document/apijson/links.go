@@ -103,6 +103,13 @@ type LinkOverview struct {
 	First   map[string][]LinkFinding `json:"-"`
 }
 
+// LinkAcceptance asks for the addresses to which targets at a host have moved.
+type LinkAcceptance struct {
+	Prefix string `json:"prefix" doc:"What the names begin with." example:"ark:12345"`
+	Host   string `json:"host" minLength:"1" doc:"From which the targets have moved." example:"old.example.org"`
+	Expect *int   `json:"expect,omitempty" doc:"How many records change. Without it nothing is written."`
+}
+
 // LinkMoved is a host whose targets have new addresses.
 type LinkMoved struct {
 	Host  string    `json:"host"`

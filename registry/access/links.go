@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/links/check"
 	"github.com/stele-id/stele/registrar"
@@ -23,6 +24,9 @@ type Links interface {
 	// CheckLinks returns what is known of at most 500 names, and has those checked that were not since a time; waiting is how
 	// many targets these are.
 	CheckLinks(ctx context.Context, ids []stele.ID, since time.Time) (list []apijson.LinkFinding, waiting int, err error)
+
+	// AcceptMoved gives targets at a host the addresses to which they moved, if so many records change; with expect nil it tells what it would do.
+	AcceptMoved(ctx context.Context, key stele.NamespaceKey, host string, expect *int, told func(bulk.Replaced) error) (bulk.ReplaceCounts, error)
 
 	// LookAtLink keeps what a person saw at a target.
 	LookAtLink(ctx context.Context, id stele.ID, target int, works bool) error
@@ -53,6 +57,19 @@ func (f *Local) LinkHosts(ctx context.Context, key stele.NamespaceKey) ([]apijso
 // CheckLinks returns what is known of names, and has others checked.
 func (f *Local) CheckLinks(ctx context.Context, ids []stele.ID, since time.Time) ([]apijson.LinkFinding, int, error) {
 	return f.links.Check(ctx, ids, since)
+}
+
+// AcceptMoved gives targets the addresses to which they moved.
+func (f *Local) AcceptMoved(ctx context.Context, key stele.NamespaceKey, host string, expect *int, told func(bulk.Replaced) error) (bulk.ReplaceCounts, error) {
+	moves, _, err := bulk.Moves(f.links.FindingsOf(ctx, key, apijson.LinkFilter{Kind: "moved", Host: host}, ""))
+	if err != nil {
+		return bulk.ReplaceCounts{}, err
+	}
+	mover := &bulk.Mover{Registrar: f.Registrar, Schemes: f.Registry.Schemes}
+	if expect == nil {
+		return mover.Judge(ctx, moves, told)
+	}
+	return mover.Run(ctx, host, moves, *expect, told)
 }
 
 // LookAtLink keeps what a person saw.

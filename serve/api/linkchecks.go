@@ -19,6 +19,9 @@ type LinkChecker interface {
 	// and the number of a target.
 	Findings(ctx context.Context, prefix stele.NamespaceKey, after string) iter.Seq2[apijson.LinkFinding, error]
 
+	// FindingsOf yields those that a filter describes.
+	FindingsOf(ctx context.Context, prefix stele.NamespaceKey, only apijson.LinkFilter, after string) iter.Seq2[apijson.LinkFinding, error]
+
 	// Overview counts findings, at most so many, 0 for the usual limit, and has the first ones of each kind.
 	Overview(ctx context.Context, prefix stele.NamespaceKey, first, most int) (*apijson.LinkOverview, error)
 

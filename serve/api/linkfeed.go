@@ -118,7 +118,7 @@ func (h *Handler) getLinkFeed(c *call) error {
 		return err
 	}
 	l := h.o.Pages.Language(c.r)
-	body, err := linkFeed(l, c.base(), key, o)
+	body, last, err := linkFeed(l, c.base(), key, o)
 	if err != nil {
 		return &stele.Error{Op: c.op.name, Kind: stele.Internal, Err: err}
 	}
@@ -126,6 +126,7 @@ func (h *Handler) getLinkFeed(c *call) error {
 	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 	head := c.w.Header()
 	head.Set("ETag", tag)
+	head.Set("Last-Modified", last.UTC().Format(http.TimeFormat))
 	head.Set("Content-Language", l.Tag)
 	head.Add("Vary", "Accept-Language")
 	if on.noneMatch.has(tag) {
@@ -136,8 +137,8 @@ func (h *Handler) getLinkFeed(c *call) error {
 	return nil
 }
 
-// linkFeed writes the feed of what was found out.
-func linkFeed(l *language.Language, base string, key stele.NamespaceKey, o *apijson.LinkOverview) ([]byte, error) {
+// linkFeed writes the feed of what was found out, and returns when the last of it was.
+func linkFeed(l *language.Language, base string, key stele.NamespaceKey, o *apijson.LinkOverview) (body []byte, last time.Time, err error) {
 	query := url.QueryEscape(key.String())
 	self := base + Root + "/linkfeed?prefix=" + query
 	page := base + "/.desk/links?namespace=" + query
@@ -166,7 +167,7 @@ func linkFeed(l *language.Language, base string, key stele.NamespaceKey, o *apij
 	}
 	slices.SortStableFunc(f.Entries, func(a, b feedEntry) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.ID, b.ID)) })
 	f.Entries = f.Entries[:min(len(f.Entries), feedEntries)]
-	last := time.Unix(0, 0)
+	last = time.Unix(0, 0)
 	for i := range f.Entries {
 		e := &f.Entries[i]
 		e.Updated = e.at.UTC().Format(time.RFC3339)
@@ -179,6 +180,6 @@ func linkFeed(l *language.Language, base string, key stele.NamespaceKey, o *apij
 	b.WriteString(xml.Header)
 	enc := xml.NewEncoder(&b)
 	enc.Indent("", " ")
-	err := enc.Encode(&f)
-	return b.Bytes(), err
+	err = enc.Encode(&f)
+	return b.Bytes(), last, err
 }

@@ -28,9 +28,12 @@ func TestLinkFeed(t *testing.T) {
 		First: map[string][]apijson.LinkFinding{"broken": {one}, "moved": {moved}, "blocked": {moved}},
 	}
 	read := func(l *language.Language) (string, feed) {
-		body, err := linkFeed(l, "https://id.example.org", key, o)
+		body, last, err := linkFeed(l, "https://id.example.org", key, o)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !strings.Contains(string(body), "<updated>"+last.UTC().Format(time.RFC3339)+"</updated>") {
+			t.Errorf("the feed is of %s:\n%s", last, body)
 		}
 		var f feed
 		if err := xml.Unmarshal(body, &f); err != nil {
@@ -79,7 +82,7 @@ func TestLinkFeed(t *testing.T) {
 func TestLinkFeedServed(t *testing.T) {
 	s := newSite(t)
 	a := s.ask("rita", "GET", Root+"/linkfeed?prefix=ark:12345", "", "Accept-Language", "pt-BR").want(t, 200)
-	if a.get("Content-Type") != atomType || a.get("Content-Language") != "pt-BR" || !strings.Contains(string(a.body), "Aonde levam os nomes") {
+	if a.get("Content-Type") != atomType || a.get("Content-Language") != "pt-BR" || a.get("Last-Modified") == "" || !strings.Contains(string(a.body), "Aonde levam os nomes") {
 		t.Errorf("got %v\n%s", a.Header, a.body)
 	}
 	s.ask("rita", "GET", Root+"/linkfeed?prefix=ark:12345", "", "Accept-Language", "pt-BR", "If-None-Match", a.get("ETag")).want(t, 304)

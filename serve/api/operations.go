@@ -84,6 +84,7 @@ func (h *Handler) operations() []operation {
 		h.proposalOperations(),
 		h.linkOperations(),
 		h.linkFeedOperations(),
+		h.linkAcceptOperations(),
 		h.userOperations(),
 		h.tokenOperations(),
 		h.accessOperations(),

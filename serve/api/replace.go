@@ -49,24 +49,29 @@ func (h *Handler) replaceTargets(c *call) error {
 		replacer.Judged = answer.judged
 		counts, err = replacer.Run(ctx, *want.Expect, answer.tell)
 	}
-	if err != nil {
-		if answer.out != nil { // the client has its answer already; so the reason comes as a line of it
-			problem := problemOf(err)
-			_ = answer.line(apijson.Replaced{Problem: &problem})
-			_ = answer.out.flush()
-		}
-		return err
-	}
-	if err := answer.line(apijson.Replaced{Done: true, Import: counts.Import, Changed: counts.Changed, Refused: counts.Refused}); err != nil {
-		return err
-	}
-	return answer.out.flush()
+	return answer.end(counts, err)
 }
 
 // replacing is the answer to a replacement.
 type replacing struct {
 	c   *call
 	out *stream // nil until the answer begins
+}
+
+// end writes the last line: what became of all, or why it ended before.
+func (a *replacing) end(counts bulk.ReplaceCounts, err error) error {
+	if err != nil {
+		if a.out != nil { // the client has its answer already; so the reason comes as a line of it
+			problem := problemOf(err)
+			_ = a.line(apijson.Replaced{Problem: &problem})
+			_ = a.out.flush()
+		}
+		return err
+	}
+	if err := a.line(apijson.Replaced{Done: true, Import: counts.Import, Changed: counts.Changed, Refused: counts.Refused}); err != nil {
+		return err
+	}
+	return a.out.flush()
 }
 
 // pace waits until the caller may change so many records, and recognises the caller again. The

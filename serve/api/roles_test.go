@@ -81,6 +81,7 @@ var samples = map[string]sample{
 	"listLinkHosts":    {target: "/linkhosts?prefix=ark:12345"},
 	"getLinkOverview":  {target: "/linkoverview?prefix=ark:12345"},
 	"getLinkFeed":      {target: "/linkfeed?prefix=ark:12345"},
+	"acceptMoved":      {target: "/acceptmoved", body: `{"prefix":"ark:12345","host":"old.example.org"}`},
 	"checkLinks":       {target: "/checklinks", body: `{"ids":["ark:12345/x1"]}`},
 	"lookAtLink":       {target: "/looked/ark:12345/x1", body: `{"target":0,"works":true}`},
 	"getMe":            {target: "/me"},

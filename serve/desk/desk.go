@@ -201,6 +201,8 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"POST " + Root + "links":              (*call).saveLinks,
 		"POST " + Root + "links/look":         (*call).lookAtLink,
 		"GET " + Root + "links.csv":           (*call).linksCSV,
+		"GET " + Root + "links/accept":        (*call).showAccept,
+		"POST " + Root + "links/accept":       (*call).accept,
 		"GET " + Root + "new":                 (*call).showNew,
 		"POST " + Root + "new":                (*call).makeNew,
 		"GET " + Root + "record":              (*call).showRecord,

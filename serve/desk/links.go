@@ -38,9 +38,10 @@ type Links interface {
 
 // How many findings the page of a namespace shows of each kind, and how many the first page counts.
 const (
-	groupRows = 5
-	homeFound = 200
-	homeLinks = 10 // namespaces
+	groupRows  = 5
+	movedHosts = 20
+	homeFound  = 200
+	homeLinks  = 10 // namespaces
 )
 
 // linksPath returns the address of the page, with filters.
@@ -174,6 +175,15 @@ func (c *call) countLinks(v *deskpage.Links, key stele.NamespaceKey) error {
 	if v.Filtered {
 		return nil
 	}
+	for _, m := range o.Moved {
+		row := deskpage.LinkHost{Host: m.Host, Count: m.Count, URL: linksPath(key, "links", "kind", "moved", "host", m.Host)}
+		if v.MayEdit {
+			row.Accept = linksPath(key, "links/accept", "host", m.Host)
+		}
+		v.Moved = append(v.Moved, row)
+	}
+	slices.SortStableFunc(v.Moved, func(a, b deskpage.LinkHost) int { return b.Count - a.Count })
+	v.Moved = v.Moved[:min(len(v.Moved), movedHosts)]
 	for _, h := range o.Hosts {
 		row := deskpage.LinkHost{Host: h.Host, Count: h.Count, Names: h.Names, URL: linksPath(key, "links", "host", h.Host)}
 		if h.Names > 0 {

@@ -30,6 +30,16 @@ type Links struct {
 	CSV        string
 }
 
+// Accept is the page that gives targets of a host the addresses to which they have moved, after a look.
+type Accept struct {
+	Replace
+	Key, Called string
+	Back        string // URL of the page about links
+	Host        string
+	Digest      string // of what is shown
+	More        bool   // there are more targets than are changed at once
+}
+
 // LinkSettings are how targets are checked, as a form.
 type LinkSettings struct {
 	Open   bool

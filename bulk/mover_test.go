@@ -1,0 +1,76 @@
+package bulk_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
+)
+
+// TestMove: targets get their new addresses if they still have those that were checked, no record is written twice, and all can
+// be reverted.
+func TestMove(t *testing.T) {
+	const records = 1200
+	s := newReplaceSite(t, records)
+	var moves []bulk.Move
+	for i := range records {
+		moves = append(moves, bulk.Move{ID: s.id(i).String(), Old: fmt.Sprintf("https://example.org/%d", i), New: fmt.Sprintf("https://example.org/new/%d", i)})
+	}
+	if _, err := s.r.Update(s.ctx, s.id(7), 0, func(r *stele.Record) error { r.Targets[0].URL = "https://example.org/mine/7"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	mover := &bulk.Mover{Registrar: s.r, Schemes: s.schemes}
+	refused := ""
+	judged, err := mover.Judge(s.ctx, moves, func(one bulk.Replaced) error {
+		if one.IsRefused() {
+			refused += one.ID.String()
+		}
+		return nil
+	})
+	if err != nil || judged.Changed != records-1 || judged.Refused != 1 || refused != s.id(7).String() || s.count("https://example.org/new/") != 0 {
+		t.Fatalf("%+v %v, refused %s", judged, err, refused)
+	}
+	if _, err := mover.Run(s.ctx, "example.org", moves, records, quiet); !errors.Is(err, stele.Conflict) || s.count("https://example.org/new/") != 0 {
+		t.Fatalf("another number than was seen: %v", err)
+	}
+	errCut, told := errors.New("cut off"), 0
+	if _, err := mover.Run(s.ctx, "example.org", moves, records-1, func(bulk.Replaced) error {
+		if told++; told == 500 {
+			return errCut
+		}
+		return nil
+	}); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	done := s.count("https://example.org/new/")
+	if done == 0 || done == records-1 {
+		t.Fatalf("%d records were changed by the first attempt", done)
+	}
+	// Again: what was moved is not what was checked any more.
+	counts, err := mover.Run(s.ctx, "example.org", moves, records-1-done, quiet)
+	if err != nil || counts.Changed != records-1-done || s.count("https://example.org/new/") != records-1 {
+		t.Fatalf("%+v %v", counts, err)
+	}
+	// The same part of a job, written again by another attempt, is done already, also if an editor was there meanwhile.
+	last := moves[records-1:]
+	if _, err := s.r.Update(s.ctx, s.id(records-1), 0, func(r *stele.Record) error { r.Metadata = stele.Metadata{stele.What: "Edited"}; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	again, err := mover.Write(s.ctx, last, counts.Import)
+	if err != nil || len(again) != 1 || again[0].Err != nil {
+		t.Errorf("again: %+v %v", again, err)
+	}
+	if rec, err := s.r.Get(s.ctx, s.id(records-1)); err != nil || rec.Version != 3 {
+		t.Errorf("got %+v, %v", rec, err)
+	}
+}
+
+// TestCutMoves: the moves of a record stay together.
+func TestCutMoves(t *testing.T) {
+	moves := []bulk.Move{{ID: "a"}, {ID: "b"}, {ID: "b", Target: 1}, {ID: "b", Target: 2}, {ID: "c"}}
+	if got := fmt.Sprint(bulk.Cut(moves, 2)); got != "[[{a 0  } {b 0  } {b 1  } {b 2  }] [{c 0  }]]" {
+		t.Errorf("got %s", got)
+	}
+}
