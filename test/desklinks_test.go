@@ -64,7 +64,7 @@ func (c *curator) mendLinks(port string) {
 	c.await("Mapas do Rio Negro")
 	c.await("can't be checked")
 	c.await("failed lately")
-	c.sees("Take over the new address", "it leads to a new address for good", "Accept them after a look")
+	c.sees("Take over the new address", "it leads to a new address for good", "Look and accept")
 	c.judge("links")
 	c.open(page + "&kind=blocked")
 	c.sees("Atlas do Amapá", "the site keeps programs out", "I looked:")

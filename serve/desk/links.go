@@ -200,7 +200,7 @@ func (c *call) countLinks(v *deskpage.Links, key stele.NamespaceKey) error {
 
 // linkGroup returns the heading of findings of a kind.
 func (c *call) linkGroup(kind string) deskpage.LinkGroup {
-	g := deskpage.LinkGroup{Kind: kind, Title: linkwords.Kind(c.language, kind)}
+	g := deskpage.LinkGroup{Kind: kind, Title: c.language.Text("linktitle." + kind)}
 	if about := "linkabout." + kind; c.language.Has(about) {
 		g.Text = c.language.Text(about)
 	}
