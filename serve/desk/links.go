@@ -251,7 +251,7 @@ func (c *call) isLinkKind(kind string) bool {
 
 // linkRow returns a finding as a list shows it.
 func (c *call) linkRow(v *deskpage.Links, f *apijson.LinkFinding) (row deskpage.LinkRow, err error) {
-	row = deskpage.LinkRow{ID: f.ID, Target: f.URL, Number: f.Target, Seen: linkwords.Seen(c.language, f), Facts: linkwords.Facts(c.language, f), Checked: f.Checked, Now: v.Now, Back: v.Here}
+	row = deskpage.LinkRow{ID: f.ID, Target: f.URL, Number: f.Target, Seen: linkwords.Seen(c.language, f), Facts: linkwords.Facts(c.language, f), Checked: f.Checked, Now: v.Now, Back: v.Here, Copy: f.Copy}
 	id, err := stele.NewID(f.Scheme, f.ID)
 	if err != nil {
 		return row, err

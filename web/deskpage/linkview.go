@@ -92,6 +92,7 @@ type LinkRow struct {
 	Target         string // its address
 	Number         int    // of the target
 	New            string // address to which it moved
+	Copy           string // address of an archived copy; may be empty
 	KindText       string // "" if all of the list are of one kind
 	Seen           string
 	Facts          []string
