@@ -69,7 +69,7 @@ func (w *watched) atOnce() []string {
 
 // One of two servers checks links; it is killed, and the other goes on. All that is known survives, also a restart of both.
 func TestLinksOfSeveralServers(t *testing.T) {
-	const names = 30
+	const names = 18
 	site := &watched{asked: make(map[string][]string), now: make(map[string]int)}
 	backend := httptest.NewServer(site)
 	defer backend.Close()
