@@ -126,7 +126,7 @@ fuzz: ## works on each fuzz target for FUZZTIME (30s)
 		go test -vet=off -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
 	done
 
-soak: ## kills a busy process SOAK times (1000), and looks what is left; starts 20 large zones; checks links for 50 years, and programs with the race detector
+soak: ## kills a busy process SOAK times (1000), and looks what is left; starts 20 large zones; checks links for 50 years; starts programs with the race detector
 	STELE_CRASH_ROUNDS=$(SOAK) go test ./test -run '^TestCrash$$' -count=1 -v -timeout 24h
 	STELE_ZONE_NAMES=20000 go test ./serve/dnsd -run '^TestManyZonesStart$$' -count=1 -v -timeout 1h
 	STELE_YEARS=50 go test ./links -run '^TestYear$$' -count=1 -v -timeout 2h
