@@ -37,9 +37,11 @@ type generation struct {
 	digests  *digest.Sender // nil: none is sent
 	links    *check.Checker
 	usage    *usage.Counter // nil: use is not counted
-	handler  http.Handler   // answers the public
-	dns      *dnsd.Server   // nil without the setting dns
-	ending   chan struct{}  // closed before the generation ends: streams end then
+
+	countedAll countedAll
+	handler    http.Handler  // answers the public
+	dns        *dnsd.Server  // nil without the setting dns
+	ending     chan struct{} // closed before the generation ends: streams end then
 
 	stop func() // ends what looks after the registry
 	work sync.WaitGroup
@@ -75,6 +77,7 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 		if s.countries != nil {
 			f.work.Go(func() { s.countries.Watch(ctx, countriesEvery, s.log) })
 		}
+		f.work.Go(func() { s.followCountedAll(ctx, f) })
 	} else {
 		f.work.Go(func() { usage.Tidy(ctx, r.Registrar, s.now, s.log) })
 	}
@@ -169,6 +172,7 @@ func (s *server) answers(f *generation) (http.Handler, error) {
 	o.Examples = s.o.Examples
 	if f.usage != nil {
 		o.Counter = f.usage
+		o.CountsAll = func(id stele.ID) bool { return f.countedAll.has(id, f.spaceOf) }
 	}
 	if f.dns != nil {
 		o.DNS = f.dns.HTTPS()

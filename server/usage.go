@@ -2,11 +2,14 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/usage"
 )
 
@@ -50,12 +53,7 @@ func (s *server) openUsage(f *generation) *usage.Counter {
 	}
 	o := usage.Options{
 		Store: f.registry.Registrar, Agents: s.agents, Schemes: s.schemes, Now: s.now, Log: s.log, Cut: s.UsageCut, Interval: s.UsageInterval,
-		Space: func(ctx context.Context, id stele.ID) (key stele.NamespaceKey) {
-			if ns, err := f.registry.Resolver.Namespace(ctx, id); err == nil && ns != nil {
-				key = ns.Key()
-			}
-			return key
-		},
+		Space: f.spaceOf,
 	}
 	if s.countries != nil {
 		o.Country = s.countries.Country
@@ -66,10 +64,64 @@ func (s *server) openUsage(f *generation) *usage.Counter {
 	return usage.New(o)
 }
 
+// spaceOf returns the namespace of a name; the zero key: it has none.
+func (f *generation) spaceOf(ctx context.Context, id stele.ID) (key stele.NamespaceKey) {
+	if ns, err := f.registry.Resolver.Namespace(ctx, id); err == nil && ns != nil {
+		key = ns.Key()
+	}
+	return key
+}
+
 // usageStats returns how the counter is that counts now.
 func (s *server) usageStats() usage.Stats {
 	if f := s.generation.Load(); f != nil && f.usage != nil {
 		return f.usage.Stats()
 	}
 	return usage.Stats{}
+}
+
+// countedAll knows the namespaces whose redirects no cache should keep.
+type countedAll struct {
+	spaces atomic.Pointer[map[stele.NamespaceKey]bool] // nil if there are none
+}
+
+// has reports whether a name is in one of them. Where there are none, it costs next to nothing.
+func (a *countedAll) has(id stele.ID, space func(ctx context.Context, id stele.ID) stele.NamespaceKey) bool {
+	spaces := a.spaces.Load()
+	return spaces != nil && (*spaces)[space(context.Background(), id)]
+}
+
+// followCountedAll keeps them as they are in the registry until the context ends.
+func (s *server) followCountedAll(ctx context.Context, f *generation) {
+	ctx = auth.With(ctx, auth.Local())
+	ticks := time.NewTicker(max(min(s.UsageInterval, 30*time.Second), time.Second))
+	defer ticks.Stop()
+	for {
+		list, err := f.registry.Registrar.UsageSpaces(ctx)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, stele.ErrSealed) {
+			s.log.Warn("how the use of namespaces is counted can't be read; it is tried again", "error", err.Error())
+		}
+		if err == nil {
+			var spaces map[stele.NamespaceKey]bool
+			for i := range list {
+				if !list[i].CountAll {
+					continue
+				}
+				if spaces == nil {
+					spaces = make(map[stele.NamespaceKey]bool)
+				}
+				spaces[list[i].Key()] = true
+			}
+			next := &spaces
+			if spaces == nil {
+				next = nil
+			}
+			f.countedAll.spaces.Store(next)
+		}
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -18,6 +18,7 @@ import (
 //	c  scheme 00 prefix 00 month      countries of the readers of a namespace in a month, the same
 //	f  scheme 00 prefix 00 day        names that lead nowhere, of a day; see appendTexts
 //	d  zone 00 month                  DNS answers of a zone by hour; see appendHours
+//	s  scheme 00 prefix               how the use of a namespace is counted: JSON, see registrar.UsageSettings
 //	w  server                         number of the last commit of a server: uvarint, and the time; see mark
 //	i  SHA-256                        how much of a log file is counted; see logMark
 //	b                                 when counting began: RFC 3339

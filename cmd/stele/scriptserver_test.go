@@ -116,7 +116,7 @@ func remotely(params *testscript.Params) {
 }
 
 // remoteVerbs are those that ask the server instead of the folder.
-var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert replace show history ls find mint ns proposal links zone key sign user token import export backup verify")
+var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert replace show history ls find mint ns proposal links usage zone key sign user token import export backup verify")
 
 // scripted is the program as sessions run it. If the test says so, it works on the server
 // that has a folder instead of the folder.

@@ -66,7 +66,7 @@ added up to months after 400 days.`,
 	flags.BoolVar(&f.counter, "counter", false, "print a report in the shape of COUNTER's reports, in JSON")
 	usage.Choices(cmd, "by", append([]string{"month", "day", "name"}, byNamespace()...)...)
 	usage.NeverFiles(cmd)
-	cmd.AddCommand(p.usageImportCommand())
+	cmd.AddCommand(p.usageImportCommand(), p.usageSetCommand())
 	return cmd
 }
 

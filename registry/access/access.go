@@ -32,6 +32,7 @@ type Backend interface {
 	Replace
 	Proposals
 	Usage
+	UsageSettings
 	Links
 	Users
 	Upkeep

@@ -69,6 +69,7 @@ func (h *Handler) operations() []operation {
 		h.listOperations(),
 		h.searchOperations(),
 		h.statisticsOperations(),
+		h.usageSettingsOperations(),
 		h.namespaceOperations(),
 		h.hostOperations(),
 		h.checkOperations(),

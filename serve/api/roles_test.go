@@ -76,6 +76,8 @@ var samples = map[string]sample{
 	"approveProposal":  {target: "/approve/"},
 	"declineProposal":  {target: "/decline/", body: `{"reason":"It is wrong"}`},
 	"getLinkChecks":    {target: "/linkchecks/ark:12345"},
+	"getUsageSettings": {target: "/usagesettings/ark:12345"},
+	"putUsageSettings": {target: "/usagesettings/ark:12345", body: `{"countAll":true}`},
 	"putLinkChecks":    {target: "/linkchecks/ark:12345", body: `{"on":true,"own":[{"host":"data.example.org","gap":500}]}`},
 	"listLinkFindings": {target: "/linkfindings?prefix=ark:12345"},
 	"listLinkHosts":    {target: "/linkhosts?prefix=ark:12345"},
@@ -118,7 +120,7 @@ var samples = map[string]sample{
 var judgesEach = []string{"putRecords", "importRecords"}
 
 // notThere are operations that answer callers without a role as if the thing did not exist.
-var notThere = []string{"getNamespace", "getNamespaceHistory", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys", "getLinkChecks", "putLinkChecks", "getProposal", "approveProposal", "declineProposal"}
+var notThere = []string{"getNamespace", "getNamespaceHistory", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys", "getLinkChecks", "putLinkChecks", "getUsageSettings", "putUsageSettings", "getProposal", "approveProposal", "declineProposal"}
 
 // unkept are operations that need what only a whole server has: at this site they answer that
 // it is not there.

@@ -232,6 +232,7 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"GET " + Root + "mail":                     (*call).mailQueue,
 
 		"GET " + Root + "usage":     (*call).showUsage,
+		"POST " + Root + "usage":    (*call).saveUsageSettings,
 		"GET " + Root + "usage.csv": (*call).usageCSV,
 
 		"GET " + Root + "audit":           (*call).audit,

@@ -14,6 +14,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/web/chart"
 	"github.com/stele-id/stele/web/deskpage"
 )
@@ -158,8 +159,40 @@ func (c *call) showUsage() error {
 	if err != nil {
 		return err
 	}
+	if !q.record && q.show == "" {
+		if v.Settings, err = c.usageSettings(q.key); err != nil {
+			return err
+		}
+	}
 	v.Same = c.sameUsage(q)
 	return c.show(http.StatusOK, "usage", v)
+}
+
+// usageSettings returns how the use of a namespace is counted.
+func (c *call) usageSettings(key stele.NamespaceKey) (*deskpage.UseSettings, error) {
+	role, err := c.h.o.Registrar.RoleIn(c.ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	u, err := c.h.o.Registrar.UsageSettings(c.ctx, key)
+	return &deskpage.UseSettings{Key: key.String(), CountAll: u.CountAll, MaySet: role.Includes(stele.RoleOwner), By: u.By, Changed: u.Changed}, err
+}
+
+// saveUsageSettings changes how the use of a namespace is counted.
+func (c *call) saveUsageSettings() error {
+	if err := c.readForm(); err != nil {
+		return err
+	}
+	ns, _, err := c.namespaceOf(c.r.PostForm)
+	if err != nil {
+		return err
+	}
+	all := c.r.PostForm.Get("count-all") == "yes"
+	if _, err := c.h.o.Registrar.SetUsageSettings(c.ctx, ns.Key(), func(u *registrar.UsageSettings) { u.CountAll = all }); err != nil {
+		return err
+	}
+	c.redirect(spaceURL("usage", ns.Key()) + "&done=saved")
+	return nil
 }
 
 // readUsage returns the figures; nil, and what is wrong, if the period can't be right.

@@ -122,6 +122,19 @@ func TestUsageRights(t *testing.T) {
 			t.Errorf("%s: the page of the name is %s\n%s", user, p.Status, p.main())
 		}
 	}
+	// The settings are for owners.
+	for user, may := range map[string]bool{"admin": true, "olga": true, "ed": false, "ruth": false, "sam": false} {
+		b := s.as(user)
+		p := b.post("/.desk/usage", url.Values{"namespace": {"ark:12345/x5"}, "count-all": {"yes"}})
+		if done := p.StatusCode == http.StatusSeeOther; done != may {
+			t.Errorf("%s sets how use is counted: %s", user, p.Status)
+		}
+		if may {
+			b.follow(p).has(200, "Saved.", `checked="checked"`)
+			b.follow(b.post("/.desk/usage", url.Values{"namespace": {"ark:12345/x5"}})).has(200, "Saved.", `value="yes" aria-describedby`)
+		}
+	}
+	s.as("ruth").get("/.desk/usage?namespace=ark:12345/x5").has(200, "The uses that the server sees are counted.")
 	s.browser().get("/.desk/usage?namespace=ark:12345/x5").leads("/.desk/sign-in")
 	newSite(t).as("olga").get("/.desk/usage?namespace=ark:12345/x5").has(404, "no figures of use")
 }

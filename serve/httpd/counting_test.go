@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -168,3 +169,22 @@ func TestReaderForgotten(t *testing.T) {
 
 // identifyAnn takes every credential for that of a user.
 func identifyAnn(*http.Request) (auth.Principal, error) { return auth.Principal{Name: "ann"}, nil }
+
+// TestCountsAll: redirects of a namespace that counts all uses are not kept by caches, and those of others are.
+func TestCountsAll(t *testing.T) {
+	s := newSite(t, func(o *Options) {
+		o.CountsAll = func(id stele.ID) bool { return strings.HasPrefix(id.String(), "ark:12345/") }
+	})
+	s.space("ark:12345")
+	s.space("ark:54321")
+	s.add(`{"id":"ark:12345/x1","targets":[{"url":"https://example.org/1","ttl":3600}]}`, `{"id":"ark:54321/x1","targets":[{"url":"https://example.org/2","ttl":3600}]}`)
+	for target, want := range map[string]string{"/ark:12345/x1": "private, max-age=0", "/ark:54321/x1": "max-age=3600"} {
+		for _, h := range []*Handler{s.handler, s.learned} {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
+			if got := w.Header().Get("Cache-Control"); w.Code != http.StatusFound || got != want {
+				t.Errorf("%s: %d, Cache-Control: %s, want %s", target, w.Code, got, want)
+			}
+		}
+	}
+}

@@ -113,6 +113,9 @@ type Options struct {
 
 	// Counter counts how names are used; nil: that is not counted.
 	Counter Counter
+	// CountsAll reports whether all redirects of the namespace of a name are to be counted: caches do not keep them then. It is
+	// called for each redirect, so it must not wait; nil: caches keep redirects of all namespaces.
+	CountsAll func(id stele.ID) bool
 
 	// Examples are identifiers that the home page offers to try.
 	Examples []Example

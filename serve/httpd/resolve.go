@@ -159,6 +159,9 @@ func (h *Handler) land(w http.ResponseWriter, r *http.Request, res *resolver.Res
 	head := w.Header()
 	vary(head)
 	h.keep(head, res)
+	if h.o.CountsAll != nil && res.Record != nil && !res.Private && res.Record.IsPublic() && h.o.CountsAll(res.Record.ID) {
+		head["Cache-Control"] = countedAlways
+	}
 	h.signpost(head, r, res)
 	if h.redirect(w, r, res.URL, res.Status) {
 		h.countRedirect(r, res)

@@ -27,8 +27,9 @@ type Usage struct {
 	Kept        []Kept
 	From, Until Field
 	By          []Option
-	Lists       []UseList // of a namespace
-	Overview    string    // URL of the page of which this is a part; "" if it is that page
+	Lists       []UseList    // of a namespace
+	Settings    *UseSettings // of a namespace
+	Overview    string       // URL of the page of which this is a part; "" if it is that page
 }
 
 // Choose is a link to another view of the same.
@@ -74,4 +75,13 @@ type UseList struct {
 	Figures   Figures
 	More      string // URL of all of it; may be empty
 	MoreText  string
+}
+
+// UseSettings is how the use of a namespace is counted.
+type UseSettings struct {
+	Key      string
+	CountAll bool
+	MaySet   bool
+	By       string // the user who changed it last; "" if it is as usual
+	Changed  time.Time
 }

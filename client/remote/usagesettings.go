@@ -1,0 +1,43 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/registrar"
+)
+
+// UsageSettings returns how the use of a namespace is counted.
+func (r *Registry) UsageSettings(ctx context.Context, key stele.NamespaceKey) (registrar.UsageSettings, error) {
+	return r.usageSettings(ctx, "show usage settings", key, &ask{method: http.MethodGet, path: pathOf("usagesettings", key.String()), again: true})
+}
+
+// SetUsageSettings changes how the use of a namespace is counted. Another change at the same time may be lost.
+func (r *Registry) SetUsageSettings(ctx context.Context, key stele.NamespaceKey, change func(*registrar.UsageSettings)) (registrar.UsageSettings, error) {
+	u, err := r.UsageSettings(ctx, key)
+	if err != nil {
+		return u, err
+	}
+	change(&u)
+	const op = "set usage settings"
+	text, err := json.Marshal(&apijson.UsageSettings{CountAll: u.CountAll})
+	if err != nil {
+		return u, tell(op, err)
+	}
+	return r.usageSettings(ctx, op, key, &ask{method: http.MethodPut, path: pathOf("usagesettings", key.String()), media: apijson.JSON, body: text, again: true})
+}
+
+func (r *Registry) usageSettings(ctx context.Context, op string, key stele.NamespaceKey, q *ask) (u registrar.UsageSettings, err error) {
+	a, err := r.call(ctx, q)
+	if err != nil {
+		return u, under(op, stele.ID{}, err)
+	}
+	var d apijson.UsageSettings
+	if err := json.Unmarshal(a.body, &d); err != nil {
+		return u, unread(err)
+	}
+	return registrar.UsageSettings{Scheme: key.Scheme, Namespace: key.Prefix, CountAll: d.CountAll, By: d.By, Changed: d.Changed}, nil
+}

@@ -1,0 +1,39 @@
+package registrar
+
+import (
+	"testing"
+
+	"github.com/stele-id/stele"
+)
+
+// TestUsageSettings: owners set how the use of a namespace is counted, readers see it, and only a server lists the settings of all.
+func TestUsageSettings(t *testing.T) {
+	f := newFixture(t)
+	key := f.space("ark:12345", owner("ann"), func(ns *stele.Namespace) {
+		ns.Grants = []stele.Grant{{To: "user:ed", Role: stele.RoleEditor}, {To: "user:ruth", Role: stele.RoleReader}}
+	})
+	if u, err := f.UsageSettings(as("ruth"), key); err != nil || u.CountAll || u.By != "" {
+		t.Errorf("at first %+v, %v", u, err)
+	}
+	all := func(u *UsageSettings) { u.CountAll = true }
+	for user, kind := range map[string]stele.Kind{"ed": stele.Forbidden, "ruth": stele.Forbidden, "sam": stele.NotFound} {
+		if _, err := f.SetUsageSettings(as(user), key, all); stele.KindOf(err) != kind {
+			t.Errorf("%s: %v", user, err)
+		}
+	}
+	if u, err := f.SetUsageSettings(as("ann"), key, all); err != nil || !u.CountAll || u.By != "ann" {
+		t.Errorf("set %+v, %v", u, err)
+	}
+	if u, err := f.UsageSettings(as("ruth"), key); err != nil || !u.CountAll {
+		t.Errorf("then %+v, %v", u, err)
+	}
+	if list, err := f.UsageSpaces(f.admin); err != nil || len(list) != 1 || list[0].Key() != key || !list[0].CountAll {
+		t.Errorf("all are %+v, %v", list, err)
+	}
+	if _, err := f.UsageSpaces(as("ann")); stele.KindOf(err) != stele.Forbidden {
+		t.Errorf("ann lists all: %v", err)
+	}
+	if _, err := f.UsageSettings(as("ann"), f.key("ark:54321")); stele.KindOf(err) != stele.NotFound {
+		t.Errorf("of nothing: %v", err)
+	}
+}
