@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"math"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -376,9 +377,26 @@ func (r *Registrar) KeepLook(ctx context.Context, id stele.ID, changes ...stele.
 // CopyUser is the principal of versions of records in which an archived copy took the place of a broken target. No user can have this name.
 const CopyUser = "link checker: archived copy"
 
+// copyTTL is for how many seconds an archived copy may be cached: the target may come back.
+const copyTTL = 3600
+
+// TakesCopy reports whether an archived copy may take the place of a target. It may not if the record does not have the target any more or has the copy, or
+// if another target of the same service comes before it. It may not if the owner promised that the content does not change, since an archive adds to a
+// page; and not if the target is shown as one that is not there.
+func TakesCopy(rec *stele.Record, url, archived string) bool {
+	at := slices.IndexFunc(rec.Targets, func(t stele.Target) bool { return t.URL == url })
+	if rec.State != stele.Active || rec.Persistence.Level == stele.Unchanging || at < 0 {
+		return false
+	}
+	broken := rec.Targets[at]
+	return broken.Status != http.StatusNotFound && broken.Status != http.StatusGone && !slices.ContainsFunc(rec.Targets, func(t stele.Target) bool {
+		return t.URL == archived || t.Service == broken.Service && (t.Order < broken.Order || t.Order == broken.Order && t.Preference < broken.Preference)
+	})
+}
+
 // UseCopy puts an archived copy into the place of a target that is broken, and keeps the target after all others. It makes a version of
-// the record as any other change does, which a user can revert. It does nothing, and reports false, if the record does not have the target any more or
-// has the copy, or if another target of the same service comes before it. The caller is a server; the cells are changed with the record.
+// the record as any other change does, which a user can revert. The redirect to the copy is a temporary one. UseCopy does nothing, and reports false, if
+// TakesCopy does. The caller is a server; the cells are changed with the record.
 func (r *Registrar) UseCopy(ctx context.Context, id stele.ID, url, archived string, cells ...stele.CellChange) (bool, error) {
 	const op = "use archived copy"
 	for _, c := range cells {
@@ -392,26 +410,25 @@ func (r *Registrar) UseCopy(ctx context.Context, id stele.ID, url, archived stri
 	ctx = auth.With(ctx, auth.Principal{Name: CopyUser, Admin: true})
 	used := false
 	_, err := r.reviseWith(ctx, op, id, 0, func(next *stele.Record) error {
-		used = false
-		at := slices.IndexFunc(next.Targets, func(t stele.Target) bool { return t.URL == url })
-		if next.State != stele.Active || at < 0 || slices.ContainsFunc(next.Targets, func(t stele.Target) bool { return t.URL == archived }) {
+		if used = TakesCopy(next, url, archived); !used {
 			return nil
 		}
+		at := slices.IndexFunc(next.Targets, func(t stele.Target) bool { return t.URL == url })
 		broken := next.Targets[at]
 		last := broken.Order
 		for _, t := range next.Targets {
-			if t.Service == broken.Service && (t.Order < broken.Order || t.Order == broken.Order && t.Preference < broken.Preference) {
-				return nil
-			}
 			last = max(last, t.Order)
 		}
-		next.Targets[at].URL, next.Targets[at].Partial = archived, false
+		found := &next.Targets[at]
+		found.URL, found.Partial, found.Status = archived, false, http.StatusFound
+		if found.TTL == 0 || found.TTL > copyTTL {
+			found.TTL = copyTTL
+		}
 		if last < math.MaxUint16 {
 			last++
 		}
 		broken.Order = last
 		next.Targets = append(next.Targets, broken)
-		used = true
 		return nil
 	}, cells...)
 	return used && err == nil, err

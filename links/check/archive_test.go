@@ -25,6 +25,10 @@ server {
 	location ~ ^/web/(https?://.*/busy)$ { return 503; }
 	location ~ ^/web/(?<page>https?://.*)$ { return 302 /web/$nearest/$page; }
 	location ~ ^/memento/(https?://.*)$ { add_header Memento-Datetime "Sun, 01 Nov 2026 12:00:00 GMT" always; return 302 /copies/7; }
+	location ~ ^/hop/(?<page>https?://.*)$ { return 301 /web/$page; }
+	location ~ ^/circle/.*?(?<page>https?://.*)$ { return 301 /circle/x$request_uri; }
+	location ~ ^/login/ { return 302 /enter?next=20261101120000; }
+	location ~ ^/refused/ { return 403; }
 	location ~ ^/file/ { return 302 file:///etc/passwd; }
 }
 `
@@ -51,16 +55,20 @@ func TestTimeGate(t *testing.T) {
 	for _, test := range []struct {
 		gate, url string
 		copy      links.Copy
-		fails     bool
+		fails     stele.Kind // 0: it does not
 	}{
-		{"/web", "https://a.example/1", links.Copy{URL: at + "/web/20261101120000/https://a.example/1", At: want}, false},
-		{"/memento", "https://a.example/1", links.Copy{URL: at + "/copies/7", At: want}, false},
-		{"/web", "https://a.example/none", links.Copy{}, false},
-		{"/web", "https://a.example/busy", links.Copy{}, true},
-		{"/file", "https://a.example/1", links.Copy{}, true},
+		{"/web", "https://a.example/1", links.Copy{URL: at + "/web/20261101120000/https://a.example/1", At: want}, 0},
+		{"/memento", "https://a.example/1", links.Copy{URL: at + "/copies/7", At: want}, 0},
+		{"/hop", "https://a.example/1", links.Copy{URL: at + "/web/20261101120000/https://a.example/1", At: want}, 0},
+		{"/web", "https://a.example/none", links.Copy{}, 0},
+		{"/web", "https://a.example/busy", links.Copy{}, stele.Unavailable},
+		{"/circle", "https://a.example/20200101000000/", links.Copy{}, stele.Invalid},
+		{"/login", "https://a.example/1", links.Copy{}, stele.Invalid},
+		{"/refused", "https://a.example/1", links.Copy{}, stele.Invalid},
+		{"/file", "https://a.example/1", links.Copy{}, stele.Invalid},
 	} {
 		got, err := a.Archive(at+test.gate)(t.Context(), test.url, near)
-		if got != test.copy || (err != nil) != test.fails {
+		if got != test.copy || (err != nil) != (test.fails != 0) || err != nil && stele.KindOf(err) != test.fails {
 			t.Errorf("%s/%s: %+v, %v", test.gate, test.url, got, err)
 		}
 	}
@@ -124,9 +132,10 @@ func TestArchivedCopy(t *testing.T) {
 		t.Fatalf("the owner does not want that: %q", list)
 	}
 	g.on(func(l *registrar.LinkChecks) { l.FallBack = true })
-	days(2)
+	days(9) // until it is asked again
 	rec, err := g.r.Get(g.admin, broken)
-	if err != nil || rec.By != registrar.CopyUser || len(rec.Targets) != 2 || rec.Targets[0].URL != copied || rec.Targets[1].URL != "https://a.example/1" || rec.Targets[1].Order != rec.Targets[0].Order+1 {
+	if err != nil || rec.By != registrar.CopyUser || len(rec.Targets) != 2 || rec.Targets[0].URL != copied || rec.Targets[1].URL != "https://a.example/1" || rec.Targets[1].Order != rec.Targets[0].Order+1 ||
+		rec.Targets[0].Status != 302 || rec.Targets[0].TTL != 3600 || rec.Targets[1].Status != 0 || rec.Targets[1].TTL != 0 {
 		t.Fatalf("%+v, %v", rec, err)
 	}
 	for _, id := range []stele.ID{works, none} {
@@ -160,5 +169,158 @@ func TestCopiesOfHost(t *testing.T) {
 	}
 	if found, err := c.Show(g.as("ruth"), id); err != nil || found[0].State != "failing" || found[0].Copy == "" {
 		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// lost is a registry with a name whose target is broken and has a copy, and whose owner wants that it is used.
+func lostTarget(t *testing.T, rec *stele.Record) (g *registry, c *Checker, days func(n int)) {
+	t.Helper()
+	g = newRegistry(t)
+	c = g.checker(time.Hour)
+	c.o.Archive = func(_ context.Context, url string, _ time.Time) (links.Copy, error) {
+		return links.Copy{URL: "https://archive.example/web/20261101120000/" + url, At: g.clock()}, nil
+	}
+	rec.ID, rec.State = g.id("ark:12345/x5a"), stele.Active
+	rec.Targets = []stele.Target{{Service: stele.N2L, URL: "https://a.example/1", Order: 100, Preference: 10}}
+	if _, err := g.r.Register(g.admin, rec); err != nil {
+		t.Fatal(err)
+	}
+	g.register("ark:12345/x5b", "https://a.example/2")
+	g.status["https://a.example/1"] = 404
+	g.on(func(l *registrar.LinkChecks) { l.FallBack = true })
+	return g, c, func(n int) {
+		for range n * 4 {
+			g.work(c)
+			g.pass(6 * time.Hour)
+		}
+	}
+}
+
+// isReplaced reports whether a copy took the place of the target.
+func (g *registry) isReplaced() bool {
+	g.t.Helper()
+	rec, err := g.r.Get(g.admin, g.id("ark:12345/x5a"))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return len(rec.Targets) > 1
+}
+
+// A server that was switched off does not know whether a target is still broken.
+func TestNoCopyAfterPause(t *testing.T) {
+	g, c, days := lostTarget(t, &stele.Record{})
+	days(12)
+	g.want(c, g.id("ark:12345/x5a"), "broken")
+	delete(g.status, "https://a.example/1")
+	g.pass(40 * day)
+	days(9)
+	g.want(c, g.id("ark:12345/x5a"), "ok")
+	if g.isReplaced() {
+		t.Error("a target that works was replaced by a copy")
+	}
+}
+
+// What an owner has paused is left as it is.
+func TestNoCopyOfPaused(t *testing.T) {
+	g, c, days := lostTarget(t, &stele.Record{})
+	days(36)
+	asked := 0
+	archive := c.o.Archive
+	c.o.Archive = func(ctx context.Context, url string, near time.Time) (links.Copy, error) {
+		asked++
+		return archive(ctx, url, near)
+	}
+	g.on(func(l *registrar.LinkChecks) {
+		l.Pauses = []registrar.HostPause{{Host: "a.example", Until: g.clock().Add(60 * day)}}
+	})
+	days(10)
+	if g.isReplaced() || asked > 0 {
+		t.Errorf("replaced: %v, questions: %d", g.isReplaced(), asked)
+	}
+	g.on(func(l *registrar.LinkChecks) { l.Pauses = nil })
+	days(10)
+	if !g.isReplaced() || asked == 0 {
+		t.Errorf("replaced after the pause: %v, questions: %d", g.isReplaced(), asked)
+	}
+}
+
+// A copy that can't be read does not take the place of anything, and one that an archive does not have any more is not proposed.
+func TestCopyIsRead(t *testing.T) {
+	g, c, days := lostTarget(t, &stele.Record{})
+	g.status["https://archive.example/web/20261101120000/https://a.example/1"] = 503
+	days(50)
+	if g.isReplaced() {
+		t.Error("the copy can't be read")
+	}
+	if found, err := c.Show(g.as("ruth"), g.id("ark:12345/x5a")); err != nil || found[0].Copy == "" {
+		t.Errorf("%+v, %v", found, err)
+	}
+	c.o.Archive = func(context.Context, string, time.Time) (links.Copy, error) { return links.Copy{}, nil }
+	days(9)
+	if found, err := c.Show(g.as("ruth"), g.id("ark:12345/x5a")); err != nil || found[0].Copy != "" || !found[0].CopyAt.IsZero() {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// An archive is not asked for what the public may not see, or where checks are off; and content that is promised not to change is not replaced.
+func TestNoCopyOf(t *testing.T) {
+	for name, test := range map[string]struct {
+		rec       stele.Record
+		off       bool
+		questions bool
+	}{
+		"restricted": {rec: stele.Record{Readers: []string{"user:ruth"}}},
+		"off":        {off: true},
+		"unchanging": {rec: stele.Record{Persistence: stele.Persistence{Level: stele.Unchanging}}, questions: true},
+	} {
+		g, c, days := lostTarget(t, &test.rec)
+		questions := 0
+		archive := c.o.Archive
+		c.o.Archive = func(ctx context.Context, url string, near time.Time) (links.Copy, error) {
+			questions++
+			return archive(ctx, url, near)
+		}
+		if test.off {
+			archived := c.o.Archive
+			c.o.Archive = nil
+			days(12)
+			c.o.Archive = archived
+			g.on(func(l *registrar.LinkChecks) { l.On = false })
+		}
+		days(50)
+		if g.isReplaced() || (questions > 0) != test.questions {
+			t.Errorf("%s: replaced: %v, questions: %d", name, g.isReplaced(), questions)
+		}
+	}
+}
+
+// An address that an archive refuses, or to which it does not answer, does not keep others from being asked.
+func TestRefusedCopies(t *testing.T) {
+	g, c, days := lostTarget(t, &stele.Record{})
+	other := g.register("ark:12345/x5c", "https://c.example/1")
+	g.status["https://c.example/1"] = 404
+	archive := c.o.Archive
+	questions := 0
+	refusal := stele.Errorf("ask archive", stele.ID{}, stele.Invalid, "test.refused", "no")
+	c.o.Archive = func(ctx context.Context, url string, near time.Time) (links.Copy, error) {
+		if url == "https://a.example/1" {
+			questions++
+			return links.Copy{}, refusal
+		}
+		return archive(ctx, url, near)
+	}
+	days(16)
+	if found, err := c.Show(g.as("ruth"), other); err != nil || found[0].Copy == "" || questions > 2 {
+		t.Errorf("%+v, %v; the archive was asked %d times in two weeks for what it refuses", found, err, questions)
+	}
+	l, err := c.take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorker(c, l)
+	w.copies = []key{keyOf(other, 0)}
+	busy := stele.Errorf("ask archive", stele.ID{}, stele.Unavailable, "test.busy", "later")
+	if err := w.takeCopy(t.Context(), &archived{key: keyOf(g.id("ark:12345/x5a"), 0), url: "https://a.example/1", err: busy}); err != nil || len(w.copies) != 1 || w.copyAt.Sub(g.clock()) != copyPause {
+		t.Errorf("%v; %d questions wait until %s", err, len(w.copies), w.copyAt)
 	}
 }

@@ -183,11 +183,11 @@ func (g *registry) work(c *Checker) {
 			}
 		}
 		for {
-			q, near, ok := w.nextCopy(ctx)
+			q, ok := w.nextCopy(ctx)
 			if !ok {
 				break
 			}
-			q.copy, q.err = c.o.Archive(ctx, q.url, near)
+			w.askCopy(ctx, &q)
 			if err := w.takeCopy(ctx, &q); err != nil {
 				g.t.Fatal(err)
 			}

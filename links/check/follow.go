@@ -118,7 +118,7 @@ func (w *worker) sweep(ctx context.Context) error {
 		return nil
 	}
 	var old []string
-	read := 0
+	read, full := 0, false
 	for cell, err := range w.o.Registrar.CheckList(asServer(ctx), foundCells, w.swept) {
 		if err != nil {
 			return err
@@ -126,14 +126,20 @@ func (w *worker) sweep(ctx context.Context) error {
 		if read++; read > sweepAtOnce {
 			break
 		}
+		before := w.swept
 		w.swept = cell.Name
 		k := key(strings.TrimPrefix(cell.Name, foundCells))
 		var f Finding
 		if decode(w.Checker, cell.Name, cell.Value, &f) {
 			t, ok, err := w.target(ctx, k)
 			if ok && t.url == f.URL {
-				if err := w.wantCopy(ctx, k, &f); err != nil {
+				room, err := w.wantCopy(ctx, k)
+				if err != nil {
 					return err
+				}
+				if !room { // it goes on here when the archive has answered
+					w.swept, full = before, true
+					break
 				}
 				continue
 			}
@@ -143,7 +149,7 @@ func (w *worker) sweep(ctx context.Context) error {
 		}
 		old = append(old, cell.Name)
 	}
-	if read <= sweepAtOnce {
+	if read <= sweepAtOnce && !full {
 		w.swept, w.sweepAt = "", w.now().Add(day)
 	}
 	return w.keep(ctx, w.lease, func(b *batch) error {
