@@ -5,6 +5,7 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -173,18 +174,21 @@ func (h *Handler) listLinkFindings(c *call) error {
 	if err != nil {
 		return err
 	}
+	if at := strings.LastIndexByte(after, ' '); at >= 0 { // a cursor has no tabs
+		after = after[:at] + "\t" + after[at+1:]
+	}
 	page := newPage(c)
 	for f, err := range h.o.Links.Findings(c.ctx, key, after) {
 		if err != nil {
 			return err
 		}
-		if c.flag("look") && !f.Look {
-			continue
-		}
 		if page.isFull() {
 			return page.reply()
 		}
-		page.pass(f.ID + "\t" + strconv.Itoa(f.Target))
+		page.pass(f.ID + " " + strconv.Itoa(f.Target))
+		if c.flag("look") && !f.Look {
+			continue
+		}
 		if err := page.addValue(f); err != nil {
 			return err
 		}
