@@ -65,11 +65,35 @@ func (l *LinkChecks) Key() stele.NamespaceKey {
 // PausedUntil returns until when a host is not asked; zero if it is.
 func (l *LinkChecks) PausedUntil(host string, now time.Time) (until time.Time) {
 	for _, p := range l.Pauses {
-		if (p.Host == "" || p.Host == host || strings.HasSuffix(host, "."+p.Host)) && now.Before(p.Until) && until.Before(p.Until) {
+		if (p.Host == "" || isBelow(host, p.Host)) && now.Before(p.Until) && until.Before(p.Until) {
 			until = p.Until
 		}
 	}
 	return until
+}
+
+// OwnGap returns the gap between two requests that the owner allows for a host; 0 if it is not one of their own.
+func (l *LinkChecks) OwnGap(host string) (gap time.Duration) {
+	for _, o := range l.Own {
+		if isBelow(host, o.Host) {
+			gap = max(gap, o.Gap)
+		}
+	}
+	return gap
+}
+
+// foldHost returns the name of a host as names are compared: in lower case, without a dot at the end. A dot alone stays, since no host stands for all.
+func foldHost(host string) string {
+	if host == "." {
+		return host
+	}
+	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
+
+// isBelow reports whether a host is another one or below it.
+func isBelow(host, above string) bool {
+	host, above = foldHost(host), foldHost(above)
+	return host == above || strings.HasSuffix(host, "."+above)
 }
 
 func checkSpaceCell(key stele.NamespaceKey) string {
@@ -186,6 +210,12 @@ func (r *Registrar) SetLinkChecks(ctx context.Context, key stele.NamespaceKey, c
 			return l, err
 		}
 		change(&l)
+		for i := range l.Own {
+			l.Own[i].Host = foldHost(l.Own[i].Host)
+		}
+		for i := range l.Pauses {
+			l.Pauses[i].Host = foldHost(l.Pauses[i].Host)
+		}
 		if err := l.check(); err != nil {
 			return l, &stele.Error{Op: op, Kind: stele.Invalid, Err: err}
 		}
@@ -239,7 +269,7 @@ func hasOneOwner(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	_, err := publicsuffix.EffectiveTLDPlusOne(strings.ToLower(host))
+	_, err := publicsuffix.EffectiveTLDPlusOne(foldHost(host))
 	return err == nil
 }
 

@@ -399,8 +399,12 @@ func TestPauseAndQuota(t *testing.T) {
 	paused := g.register("ark:12345/x5p", "https://www.paused.example/")
 	g.on(func(l *registrar.LinkChecks) {
 		l.Quota = 4
-		l.Pauses = []registrar.HostPause{{Host: "paused.example", Until: g.clock().Add(3 * 24 * time.Hour)}}
+		l.Pauses = []registrar.HostPause{{Host: "Paused.Example.", Until: g.clock().Add(3 * 24 * time.Hour)}}
 	})
+	own := registrar.LinkChecks{Own: []registrar.OwnHost{{Host: "Data.Example.", Gap: time.Second}}}
+	if own.OwnGap("www.data.example.") != time.Second || own.OwnGap("mydata.example") != 0 {
+		t.Error("the names of hosts are compared letter by letter")
+	}
 	g.work(c)
 	if len(g.asked) != 4 {
 		t.Errorf("%d were asked: %v", len(g.asked), g.asked)
@@ -420,6 +424,7 @@ func TestPauseAndQuota(t *testing.T) {
 		func(l *registrar.LinkChecks) { l.Quota = -1 },
 		func(l *registrar.LinkChecks) { l.Own = []registrar.OwnHost{{Host: "a b", Gap: time.Second}} },
 		func(l *registrar.LinkChecks) { l.Own = []registrar.OwnHost{{Host: "a.example", Gap: time.Millisecond}} },
+		func(l *registrar.LinkChecks) { l.Pauses = []registrar.HostPause{{Host: ".", Until: g.clock().Add(day)}} },
 		func(l *registrar.LinkChecks) { l.Own = []registrar.OwnHost{{Host: "org", Gap: time.Second}} },
 		func(l *registrar.LinkChecks) { l.Own = []registrar.OwnHost{{Host: "co.uk", Gap: time.Second}} },
 	} {

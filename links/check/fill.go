@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -260,11 +259,7 @@ func (w *worker) pace(host string) (gap time.Duration) {
 		if !w.spaces[i].On {
 			continue
 		}
-		for _, o := range w.spaces[i].Own {
-			if (host == o.Host || strings.HasSuffix(host, "."+o.Host)) && (gap == 0 || o.Gap > gap) {
-				gap = o.Gap
-			}
-		}
+		gap = max(gap, w.spaces[i].OwnGap(host))
 	}
 	return gap
 }
