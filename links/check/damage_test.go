@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,41 @@ func (u unreadable) Record(ctx context.Context, id stele.ID) (*stele.Record, err
 		return nil, stele.Errorf("read", id, stele.Internal, "test.damaged", "the record is damaged")
 	}
 	return u.Store.Record(ctx, id)
+}
+
+func (u unreadable) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error] {
+	return func(yield func(*stele.Record, error) bool) {
+		for rec, err := range u.Store.Scan(ctx, scheme, prefix, after) {
+			if err == nil && rec.ID == *u.id {
+				rec, err = u.Record(ctx, rec.ID)
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// One record that can't be read does not keep others from being checked, whether it changes or stands in the way.
+func TestUnreadableRecord(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	first := g.register("ark:12345/x5a", "https://a.example/1")
+	hidden := g.register("ark:12345/x5b", "https://b.example/1")
+	last := g.register("ark:12345/x5c", "https://c.example/1")
+	c.o.Store = unreadable{g.store, &hidden}
+	g.on(nil)
+	g.work(c)
+	g.want(c, first, "ok")
+	g.want(c, last, "unchecked")
+	g.setURL(hidden, "https://b.example/2")
+	g.setURL(last, "https://c.example/2")
+	g.work(c)
+	g.want(c, last, "ok")
+	hidden = stele.ID{}
+	g.pass(2 * restFor)
+	g.work(c)
+	g.want(c, g.id("ark:12345/x5b"), "ok")
 }
 
 func TestOneTargetFails(t *testing.T) {

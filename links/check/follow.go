@@ -62,7 +62,11 @@ func (w *worker) follow(ctx context.Context) error {
 			if errors.Is(err, stele.NotFound) {
 				continue
 			} else if err != nil {
-				return err
+				if endsWork(ctx, err) {
+					return err
+				}
+				w.o.Log.Error("the targets of a record that changed can't be checked", "id", id.String(), "error", err.Error())
+				continue
 			}
 			if err := w.enter(ctx, b, rec); err != nil {
 				return err
@@ -170,16 +174,30 @@ func (w *worker) enrol(ctx context.Context) error {
 			continue
 		}
 		cell := enrolCells + l.Scheme + "\t" + l.Namespace
-		if read, err := w.enrolSome(ctx, l, cell, l.Namespace); read || err != nil {
+		if read, err := w.enrolLater(ctx, l, cell, l.Namespace); read || err != nil {
 			return err
 		}
 		for _, prefix := range w.beside[l.Key()] {
-			if read, err := w.enrolSome(ctx, l, cell+"\t"+prefix, prefix); read || err != nil {
+			if read, err := w.enrolLater(ctx, l, cell+"\t"+prefix, prefix); read || err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// enrolLater is enrolSome, and leaves the records alone for a while that can't be read, so that others are checked meanwhile.
+func (w *worker) enrolLater(ctx context.Context, l *registrar.LinkChecks, cell, prefix string) (bool, error) {
+	if w.isResting(key(cell), w.now()) {
+		return false, nil
+	}
+	read, err := w.enrolSome(ctx, l, cell, prefix)
+	if err == nil || endsWork(ctx, err) {
+		return read, err
+	}
+	w.o.Log.Error("the records of a namespace can't be read to check their targets; it is tried again later", "namespace", l.Namespace, "error", err.Error())
+	w.resting[key(cell)] = w.now().Add(restFor)
+	return true, nil
 }
 
 // enrolSome reads on in the records whose names begin with a prefix, and keeps in a cell how far it came. It reports false if all were
@@ -198,19 +216,20 @@ func (w *worker) enrolSome(ctx context.Context, l *registrar.LinkChecks, cell, p
 		return false, nil
 	}
 	var list []*stele.Record
+	var unread error // what stands before it is taken over
 	for rec, err := range w.o.Store.Scan(ctx, l.Scheme, prefix, at.After) {
-		if err != nil {
-			return false, err
+		if unread = err; err != nil {
+			break
 		}
 		if list = append(list, rec); len(list) == atOnce {
 			break
 		}
 	}
-	at.Done = len(list) < atOnce
+	at.Done = unread == nil && len(list) < atOnce
 	if len(list) > 0 {
 		at.After = list[len(list)-1].ID.String()
 	}
-	return true, w.keep(ctx, w.lease, func(b *batch) error {
+	err = w.keep(ctx, w.lease, func(b *batch) error {
 		for _, rec := range list {
 			// A name may begin with the text of a namespace and belong to another: urn:example2:x.
 			if space, err := w.space(ctx, rec.ID); err != nil {
@@ -224,4 +243,8 @@ func (w *worker) enrolSome(ctx context.Context, l *registrar.LinkChecks, cell, p
 		}
 		return b.setJSON(ctx, cell, &at)
 	})
+	if err == nil {
+		err = unread
+	}
+	return true, err
 }
