@@ -424,7 +424,9 @@ func TestPauseAndQuota(t *testing.T) {
 		func(l *registrar.LinkChecks) { l.Quota = -1 },
 		func(l *registrar.LinkChecks) { l.Own = []registrar.OwnHost{{Host: "a b", Gap: time.Second}} },
 		func(l *registrar.LinkChecks) { l.Own = []registrar.OwnHost{{Host: "a.example", Gap: time.Millisecond}} },
-		func(l *registrar.LinkChecks) { l.Pauses = []registrar.HostPause{{Host: ".", Until: g.clock().Add(day)}} },
+		func(l *registrar.LinkChecks) {
+			l.Pauses = []registrar.HostPause{{Host: ".", Until: g.clock().Add(day)}}
+		},
 		func(l *registrar.LinkChecks) { l.Own = []registrar.OwnHost{{Host: "org", Gap: time.Second}} },
 		func(l *registrar.LinkChecks) { l.Own = []registrar.OwnHost{{Host: "co.uk", Gap: time.Second}} },
 	} {
