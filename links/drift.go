@@ -2,7 +2,6 @@ package links
 
 import (
 	"hash/fnv"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -28,9 +27,7 @@ func takePrint(a *Answer, p *page) Print {
 		pr.Title = hash32(fold(p.title))
 	}
 	pr.Text = p.simHash()
-	if media := a.Header.mediaType(); media != "" {
-		pr.Type = uint16(hash32(media)) | 1
-	}
+	pr.Type = hashType(a.Header.mediaType())
 	if !a.Cut {
 		copy(pr.Digest[:], a.Digest[:])
 	}
@@ -41,6 +38,14 @@ func takePrint(a *Answer, p *page) Print {
 		pr.Modified = at.UTC()
 	}
 	return pr
+}
+
+// hashType returns the hash of a media type; 0: none.
+func hashType(media string) uint16 {
+	if media == "" {
+		return 0
+	}
+	return uint16(hash32(media)) | 1
 }
 
 func hash32(text string) uint32 {
@@ -98,11 +103,26 @@ func (p *Print) differs(next *Print, unchanging bool) Drift {
 // compared with one that was there a turn or two before.
 const newServers = 3 * Turn
 
+// compare reports whether signatures are about content of the type of an answer, and whether the answer is signed.
+func (t *Target) compare(next *Print) (comparable, signed bool) {
+	for _, s := range t.Signed {
+		if s.Type == "" || next.Type == 0 || hashType(s.Type) == next.Type {
+			comparable = true
+			signed = signed || s.Digest == next.Digest
+		}
+	}
+	return comparable, signed
+}
+
 // drift compares a good answer with what is kept. What is told stays until a user accepts it, or until what was there is back.
 func (s *Status) drift(next *Print, t *Target, now time.Time) {
 	var none [16]byte
-	if t.Unchanging && len(t.Signed) > 0 && next.Digest != none {
-		switch signed := slices.Contains(t.Signed, next.Digest); {
+	unchanging := t.Unchanging
+	comparable, signed := t.compare(next)
+	if unchanging && len(t.Signed) > 0 && !comparable {
+		unchanging = false // the signatures are about another representation than the one that was sent
+	} else if unchanging && comparable && next.Digest != none {
+		switch {
 		case signed && s.Drift == PromiseBroken, signed && s.Print.Digest != next.Digest: // another version was signed
 			s.Drift, s.DriftSince, s.Print = NoDrift, time.Time{}, *next
 			return
@@ -120,14 +140,14 @@ func (s *Status) drift(next *Print, t *Target, now time.Time) {
 		s.Print = *next
 		return
 	}
-	d := s.Print.differs(next, t.Unchanging)
+	d := s.Print.differs(next, unchanging)
 	if d == Suspected && !t.Servers.IsZero() && now.Sub(t.Servers) < newServers {
 		d = HostOfOthers
 	}
 	switch {
 	case d == NoDrift && (s.Drift != PromiseBroken || next.Digest != none):
 		s.Drift, s.DriftSince = NoDrift, time.Time{}
-		if !t.Unchanging || next.Digest != none {
+		if !unchanging || next.Digest != none {
 			s.Print = *next // so that slow changes are not added up
 		}
 	case d == Suspected:

@@ -134,8 +134,14 @@ type Target struct {
 	Key        uint64 // spreads checks over time
 	Unchanging bool   // the persistence statement promises that the content does not change
 
-	Signed  [][16]byte // the beginnings of the SHA-256 that are signed; none: the content is compared with what was seen first
-	Servers time.Time  // when the name servers of the domain changed last; zero: not since they are known
+	Signed  []Signed  // what is signed; none: the content is compared with what was seen first
+	Servers time.Time // when the name servers of the domain changed last; zero: not since they are known
+}
+
+// Signed is content that is signed.
+type Signed struct {
+	Type   string   // media type; "" says nothing
+	Digest [16]byte // the beginning of its SHA-256
 }
 
 // Add takes over what an answer says. Answered is when something else on the same host answered last: while

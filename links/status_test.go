@@ -175,11 +175,16 @@ func TestDrift(t *testing.T) {
 	old, similar, other := print(prose("Maps", "maps")), print(prose("Maps of Pará", "maps")), print("<title>Casino</title>"+prose("", "games of chance where money is lost by visitors"))
 	pdf := Print{Type: 99, Length: 10}
 	digest := func(n byte) Print { return Print{Type: 5, Digest: [16]byte{n}} }
+	typed := func(n byte, media string) Print {
+		p := digest(n)
+		p.Type = hashType(media)
+		return p
+	}
 	for name, test := range map[string]struct {
 		prints     []Print // a day apart each; a zero one is a week
 		unchanging bool
 		want       Drift
-		signed     [][16]byte
+		signed     []Signed
 		servers    time.Time
 	}{
 		"the same":            {[]Print{old, old}, false, NoDrift, nil, time.Time{}},
@@ -194,10 +199,12 @@ func TestDrift(t *testing.T) {
 		"a broken promise":    {[]Print{digest(1), digest(2)}, true, PromiseBroken, nil, time.Time{}},
 		"it stays broken":     {[]Print{digest(1), digest(2), digest(2)}, true, PromiseBroken, nil, time.Time{}},
 		"it is kept again":    {[]Print{digest(1), digest(2), digest(1)}, true, NoDrift, nil, time.Time{}},
-		"signed":              {[]Print{digest(2), digest(1)}, true, NoDrift, [][16]byte{{1}, {2}}, time.Time{}},
-		"not what is signed":  {[]Print{digest(3)}, true, PromiseBroken, [][16]byte{{1}, {2}}, time.Time{}},
-		"signed at last":      {[]Print{digest(3), digest(1)}, true, NoDrift, [][16]byte{{1}, {2}}, time.Time{}},
-		"not unchanging":      {[]Print{digest(3)}, false, NoDrift, [][16]byte{{1}}, time.Time{}},
+		"signed":              {[]Print{digest(2), digest(1)}, true, NoDrift, []Signed{{Digest: [16]byte{1}}, {Digest: [16]byte{2}}}, time.Time{}},
+		"not what is signed":  {[]Print{digest(3)}, true, PromiseBroken, []Signed{{Digest: [16]byte{1}}, {Digest: [16]byte{2}}}, time.Time{}},
+		"signed at last":      {[]Print{digest(3), digest(1)}, true, NoDrift, []Signed{{Digest: [16]byte{1}}, {Digest: [16]byte{2}}}, time.Time{}},
+		"not unchanging":      {[]Print{digest(3)}, false, NoDrift, []Signed{{Digest: [16]byte{1}}}, time.Time{}},
+		"a page about it":     {[]Print{typed(3, "text/html"), typed(4, "text/html")}, true, NoDrift, []Signed{{"application/pdf", [16]byte{1}}}, time.Time{}},
+		"not the signed file": {[]Print{typed(3, "application/pdf")}, true, PromiseBroken, []Signed{{"application/pdf", [16]byte{1}}}, time.Time{}},
 		"parked":              {[]Print{old, other}, false, HostOfOthers, nil, begin},
 		"another provider":    {[]Print{old, similar}, false, NoDrift, nil, begin},
 		"servers of long ago": {[]Print{old, other}, false, Suspected, nil, begin.Add(-100 * day)},

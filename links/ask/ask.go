@@ -90,6 +90,8 @@ type Known struct {
 	Print links.Print
 	Large bool // HEAD is enough
 	Whole bool // the digest of the whole body is needed
+
+	Types []string // media types of what is promised not to change; none: any
 }
 
 // Check asks a target, and what else is needed to judge the answer. It ends with the context, and never
@@ -266,6 +268,9 @@ func (v *visit) once(ctx context.Context, method string, u *url.URL, k Known, an
 	if method != http.MethodHead {
 		read(resp.Body, k.Whole, answer)
 	}
+	if code := resp.Header.Get("Content-Encoding"); k.Whole && code != "" && code != "identity" {
+		answer.Digest = [sha256.Size]byte{}
+	}
 	if answer.Distrust { // nothing is kept of it
 		answer.Body, answer.Digest = nil, [sha256.Size]byte{}
 	}
@@ -289,6 +294,12 @@ func (v *visit) send(ctx context.Context, method string, u *url.URL, k Known, co
 	h.Set("User-Agent", v.o.Agent)
 	h.Set("Accept", "text/html, */*;q=0.8")
 	h.Set("Accept-Language", "en, *;q=0.5")
+	if k.Whole { // the digest is that of the content as it is, and not of what is compressed or was
+		h.Set("Accept-Encoding", "identity")
+		if len(k.Types) > 0 {
+			h.Set("Accept", strings.Join(k.Types, ", ")+", */*;q=0.1")
+		}
+	}
 	if conditional {
 		if k.Print.Tag != "" {
 			h.Set("If-None-Match", k.Print.Tag)

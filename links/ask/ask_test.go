@@ -437,7 +437,33 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// The same over FTP.
+// The digest of what is promised is that of the content as it is signed: of its type, and not compressed.
+func TestWholeAsSigned(t *testing.T) {
+	var heads []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+			return
+		}
+		heads = append(heads, r.Header.Get("Accept-Encoding")+"|"+r.Header.Get("Accept"))
+		w.Header().Set("Content-Type", "application/pdf")
+		if r.URL.Path == "/packed" {
+			w.Header().Set("Content-Encoding", "gzip")
+		}
+		_, _ = w.Write([]byte("content"))
+	}))
+	defer server.Close()
+	a := asker(t)
+	k := Known{Whole: true, Types: []string{"application/pdf"}}
+	if got, _ := a.Check(t.Context(), server.URL+"/x", k); got.Digest != sha256.Sum256([]byte("content")) || heads[0] != "identity|application/pdf, */*;q=0.1" {
+		t.Errorf("%x, asked with %q", got.Digest, heads)
+	}
+	if got, _ := a.Check(t.Context(), server.URL+"/packed", k); got.Digest != [32]byte{} {
+		t.Errorf("the digest %x is that of what is compressed", got.Digest)
+	}
+}
+
+// A whole file is read over FTP too.
 func TestWholeFile(t *testing.T) {
 	folder := t.TempDir()
 	text := strings.Repeat("a map ", 100_000)

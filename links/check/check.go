@@ -207,7 +207,7 @@ type target struct {
 	key        key
 	url        string
 	unchanging bool
-	signed     [][16]byte // the beginnings of the digests that are signed
+	signed     []links.Signed
 }
 
 // targets returns what is checked of a record.
@@ -229,15 +229,15 @@ func targets(rec *stele.Record) (list []target) {
 	return list
 }
 
-// signed returns the digests of what a target leads to that are signed, by their beginnings. A signature is about what is named, and not about its
+// signed returns what is signed of what a target leads to. A signature is about what is named, and not about its
 // description.
-func signed(rec *stele.Record, t *stele.Target) (list [][16]byte) {
+func signed(rec *stele.Record, t *stele.Target) (list []links.Signed) {
 	if rec.Persistence.Level != stele.Unchanging || t.Service != stele.N2L {
 		return nil
 	}
 	for _, s := range rec.Signatures {
 		if s.Type == "" || t.Type == "" || s.Type == t.Type {
-			list = append(list, [16]byte(s.SHA256[:16]))
+			list = append(list, links.Signed{Type: s.Type, Digest: [16]byte(s.SHA256[:16])})
 		}
 	}
 	return list
@@ -268,14 +268,27 @@ func (c *Checker) target(ctx context.Context, k key) (target, bool, error) {
 // status reads what is known of a target, and its cell. What is damaged is as what is not there: the target is checked anew.
 func (c *Checker) status(ctx context.Context, k key) (s links.Status, value []byte, err error) {
 	value, err = c.o.Registrar.CheckCell(asServer(ctx), k.state())
-	if err != nil || value == nil {
+	if err != nil {
 		return s, nil, err
 	}
-	if s, err = links.ReadStatus(value); err != nil {
-		c.logDamaged(k.state())
-		return links.Status{}, nil, nil
+	s, ok := c.readStatus(k, value)
+	if !ok {
+		value = nil
 	}
 	return s, value, nil
+}
+
+// readStatus reads the value of a target's cell; false if there is none, or if it is damaged.
+func (c *Checker) readStatus(k key, value []byte) (links.Status, bool) {
+	if value == nil {
+		return links.Status{}, false
+	}
+	s, err := links.ReadStatus(value)
+	if err != nil {
+		c.logDamaged(k.state())
+		return links.Status{}, false
+	}
+	return s, true
 }
 
 func (c *Checker) logDamaged(name string) {

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -237,6 +238,11 @@ func (w *worker) prepare(ctx context.Context, task *links.Task) (known ask.Known
 			return known, err
 		}
 		known.Whole = known.Whole || t.unchanging
+		for _, s := range t.signed {
+			if s.Type != "" && !slices.Contains(known.Types, s.Type) {
+				known.Types = append(known.Types, s.Type)
+			}
+		}
 		if s.URL == links.Hash(task.URL) && s.State == links.OK && len(task.Keys) == 1 && !known.Whole {
 			known.Print, known.Large = s.Print, s.Large
 		}
