@@ -184,7 +184,7 @@ func (w *worker) takeCopy(ctx context.Context, a *archived) error {
 		}
 	}
 	return w.keep(ctx, w.lease, func(b *batch) error {
-		value, err := w.o.Registrar.CheckCell(asServer(ctx), a.key.found())
+		value, err := b.read(ctx, a.key.found())
 		var f Finding
 		if err != nil || !decode(w.Checker, a.key.found(), value, &f) || f.URL != a.url {
 			return err

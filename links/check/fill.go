@@ -220,7 +220,7 @@ func (w *worker) add(ctx context.Context, k key, due string, wanted bool) error 
 			}
 		}
 	}
-	w.later = append(w.later, postponement{t, s, due, later})
+	w.later = append(w.later, postponement{t, due, later})
 	return nil
 }
 

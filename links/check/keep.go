@@ -20,9 +20,38 @@ type batch struct {
 	c    *Checker
 	list []stele.CellChange
 	seen map[string]int
+	was  map[string][]byte
 }
 
-func (c *Checker) newBatch() *batch { return &batch{c: c, seen: make(map[string]int)} }
+func (c *Checker) newBatch() *batch {
+	return &batch{c: c, seen: make(map[string]int), was: make(map[string][]byte)}
+}
+
+// read returns the value that a cell has. A change of the cell in this batch is refused if it has another one by then, so that what a user said
+// meanwhile is not lost.
+func (b *batch) read(ctx context.Context, name string) ([]byte, error) {
+	if value, ok := b.was[name]; ok {
+		return value, nil
+	}
+	value, err := b.c.o.Registrar.CheckCell(asServer(ctx), name)
+	if err == nil {
+		b.was[name] = value
+	}
+	return value, err
+}
+
+// status is [Checker.status] for a status that the batch may change.
+func (b *batch) status(ctx context.Context, k key) (links.Status, []byte, error) {
+	value, err := b.read(ctx, k.state())
+	if err != nil {
+		return links.Status{}, nil, err
+	}
+	s, ok := b.c.readStatus(k, value)
+	if !ok {
+		value = nil
+	}
+	return s, value, nil
+}
 
 // set gives a cell a value; nil removes it.
 func (b *batch) set(ctx context.Context, name string, after []byte) error {
@@ -30,7 +59,7 @@ func (b *batch) set(ctx context.Context, name string, after []byte) error {
 		b.list[i].After = after
 		return nil
 	}
-	before, err := b.c.o.Registrar.CheckCell(asServer(ctx), name)
+	before, err := b.read(ctx, name)
 	if err != nil || bytes.Equal(before, after) && (before == nil) == (after == nil) {
 		return err
 	}
@@ -106,7 +135,7 @@ func (b *batch) setStatus(ctx context.Context, t *target, before, s *links.Statu
 		return b.set(ctx, t.key.found(), nil)
 	}
 	f := finding(t.key, t.url, s, e)
-	value, err := b.c.o.Registrar.CheckCell(asServer(ctx), t.key.found())
+	value, err := b.read(ctx, t.key.found())
 	if err != nil {
 		return err
 	}
@@ -145,7 +174,7 @@ func (c *Checker) result(ctx context.Context, l *lease, host, known *links.Host,
 			return err
 		}
 		err = c.keep(ctx, l, func(b *batch) error {
-			s, _, err := c.status(ctx, k)
+			s, _, err := b.status(ctx, k)
 			if err != nil {
 				return err
 			}

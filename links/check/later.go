@@ -12,7 +12,6 @@ import (
 // postponement is a target that is due later than it was.
 type postponement struct {
 	target target
-	status links.Status
 	due    string // the cell that says that it is due now, if there is one
 	until  time.Time
 }
@@ -29,16 +28,12 @@ func (w *worker) putOff(ctx context.Context, out []links.Postponed) error {
 			delete(w.pending, k)
 			delete(w.wheel, k)
 			t, ok, err := w.target(ctx, k)
-			var s links.Status
-			if err == nil {
-				s, _, err = w.status(ctx, k)
-			}
 			if err != nil {
 				if err := w.rest(ctx, k, err); err != nil {
 					return err
 				}
 			} else if ok {
-				w.later = append(w.later, postponement{t, s, due, task.Until})
+				w.later = append(w.later, postponement{t, due, task.Until})
 			}
 		}
 	}
@@ -78,7 +73,7 @@ func (w *worker) flush(ctx context.Context) error {
 	return nil
 }
 
-// postpone makes a target due later.
+// postpone makes a target due later, and changes nothing else of what is known of it now.
 func (b *batch) postpone(ctx context.Context, p *postponement) error {
 	k := p.target.key
 	if p.due != "" {
@@ -87,10 +82,18 @@ func (b *batch) postpone(ctx context.Context, p *postponement) error {
 		}
 	}
 	until := round(p.until.Add(time.Minute))
-	if p.status.URL == links.Hash(p.target.url) {
-		next := p.status
-		next.Next = until
-		if err := b.set(ctx, k.state(), next.Append(nil)); err != nil {
+	s, _, err := b.status(ctx, k)
+	if err != nil {
+		return err
+	}
+	if s.URL == links.Hash(p.target.url) {
+		if !s.Next.IsZero() {
+			if err := b.set(ctx, k.due(s.Next), nil); err != nil {
+				return err
+			}
+		}
+		s.Next = until
+		if err := b.set(ctx, k.state(), s.Append(nil)); err != nil {
 			return err
 		}
 	}

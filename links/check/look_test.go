@@ -58,6 +58,40 @@ func TestLookList(t *testing.T) {
 	}
 }
 
+// What a person says while a target waits is not lost when the target is postponed.
+func TestLookWhilePostponed(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	id := g.register("ark:12345/x5a", "https://a.example/1")
+	g.status["https://a.example/1"] = 403
+	g.on(nil)
+	g.work(c)
+	g.want(c, id, "blocked")
+	l, err := c.take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorker(c, l)
+	g.on(func(s *registrar.LinkChecks) { s.Pauses = []registrar.HostPause{{Until: g.clock().Add(300 * day)}} })
+	g.pass(100 * day)
+	if err := l.renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if w.spaces, err = g.r.CheckedSpaces(g.admin); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.add(t.Context(), keyOf(id, 0), "", false); err != nil || len(w.later) != 1 {
+		t.Fatalf("%d are postponed, %v", len(w.later), err)
+	}
+	if err := c.Look(g.as("ed"), id, 0, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g.want(c, id, "ok")
+}
+
 // An owner can set damaged settings anew, and hosts that many owners have do not count.
 func TestDamagedSettings(t *testing.T) {
 	g := newRegistry(t)

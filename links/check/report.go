@@ -202,7 +202,7 @@ func (c *Checker) Look(ctx context.Context, id stele.ID, number int, works bool)
 		return missing
 	}
 	err = c.keepBy(nil, func(b *batch) error {
-		s, value, err := c.status(ctx, k)
+		s, value, err := b.status(ctx, k)
 		if err != nil {
 			return err
 		}
@@ -211,7 +211,7 @@ func (c *Checker) Look(ctx context.Context, id stele.ID, number int, works bool)
 		}
 		before := s
 		var f Finding
-		told, err := c.o.Registrar.CheckCell(asServer(ctx), k.found())
+		told, err := b.read(ctx, k.found())
 		if err != nil {
 			return err
 		}
