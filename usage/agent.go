@@ -1,7 +1,9 @@
 package usage
 
 import (
+	"crypto/sha256"
 	_ "embed" // the list of agents
+	"encoding/hex"
 	"encoding/json"
 	"hash/maphash"
 	"io"
@@ -30,7 +32,11 @@ const (
 type Agents struct {
 	list   []agentRule
 	robots []*regexp.Regexp // of COUNTER's list
+	sum    string           // digest of both lists
 }
+
+// Digest tells lists apart.
+func (a *Agents) Digest() string { return a.sum }
 
 // agentRule is a line of the list.
 type agentRule struct {
@@ -48,9 +54,12 @@ func NewAgents(counter io.Reader) (*Agents, error) {
 		return nil, err
 	}
 	a := &Agents{list: list}
+	sum := sha256.New()
+	_, _ = io.WriteString(sum, ownAgents) // a hash never fails
 	if counter != nil {
-		a.robots, err = parseRobots(counter)
+		a.robots, err = parseRobots(io.TeeReader(counter, sum))
 	}
+	a.sum = hex.EncodeToString(sum.Sum(nil))
 	return a, err
 }
 

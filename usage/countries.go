@@ -2,6 +2,8 @@ package usage
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -52,6 +54,7 @@ type countryFile struct {
 	reader  *maxminddb.Reader
 	changed time.Time
 	size    int64
+	sum     [sha256.Size]byte
 
 	// known has the countries of entries of the file, by their places, so that an entry is rarely decoded: the place, and the country in the lowest bits.
 	known [4096]atomic.Uint64
@@ -100,9 +103,12 @@ func (c *Countries) read() (changed bool, err error) {
 	if err != nil {
 		return false, wrong(err)
 	}
-	c.file.Store(&countryFile{reader: reader, changed: info.ModTime(), size: info.Size()})
+	c.file.Store(&countryFile{reader: reader, changed: info.ModTime(), size: info.Size(), sum: sha256.Sum256(text)})
 	return true, nil
 }
+
+// Digest tells files apart.
+func (c *Countries) Digest() string { return hex.EncodeToString(c.file.Load().sum[:]) }
 
 // Watch reads the file again when it changes, until the context ends. A file that can't be read is told to the operator once, and the former one stays.
 func (c *Countries) Watch(ctx context.Context, every time.Duration, log *slog.Logger) {
@@ -130,7 +136,11 @@ func (c *Countries) Watch(ctx context.Context, every time.Duration, log *slog.Lo
 // Country returns the country of an address. It neither waits nor, for most addresses, allocates.
 func (c *Countries) Country(addr netip.Addr) Country {
 	f := c.file.Load()
-	found := f.reader.Lookup(addr.Unmap().WithZone(""))
+	addr = addr.Unmap().WithZone("")
+	if addr.Is6() && f.reader.Metadata.IPVersion == 4 { // the reader would make an error that has the address
+		return 0
+	}
+	found := f.reader.Lookup(addr)
 	if !found.Found() {
 		return 0
 	}

@@ -18,7 +18,10 @@ import (
 )
 
 // mmdb writes a file of MaxMind's format 2.0 with the countries of networks; see https://maxmind.github.io/MaxMind-DB/.
-func mmdb(networks map[string]string) []byte {
+func mmdb(networks map[string]string) []byte { return mmdbOf(6, networks) }
+
+// mmdbOf writes a file for a version of IP.
+func mmdbOf(version int, networks map[string]string) []byte {
 	type node [2]int // >= 0: a node; -1: nothing; below: data at -2-n
 	nodes := []node{{-1, -1}}
 	var data []byte
@@ -30,6 +33,10 @@ func mmdb(networks map[string]string) []byte {
 			address, bits = [16]byte{}, bits+96
 			v4 := p.Addr().As4()
 			copy(address[12:], v4[:])
+			if version == 4 {
+				bits -= 96
+				copy(address[:], v4[:])
+			}
 		}
 		at := 0
 		for i := range bits {
@@ -78,7 +85,7 @@ func mmdb(networks map[string]string) []byte {
 	number("binary_format_major_version", 5, 2)
 	number("binary_format_minor_version", 5, 0)
 	number("build_epoch", 9, uint64(noon.Unix()))
-	number("ip_version", 5, 6)
+	number("ip_version", 5, uint64(version))
 	number("node_count", 6, uint64(len(nodes)))
 	number("record_size", 5, 24)
 	file = text(text(file, "database_type"), "Test-Country")
@@ -187,5 +194,26 @@ func TestCountsCountries(t *testing.T) {
 	}
 	if lands != 2 {
 		t.Errorf("%d cells with countries, want one for each month", lands)
+	}
+}
+
+// TestCountriesOfIPv4 looks addresses of IPv6 up in a file that has none: nothing of them comes to the heap.
+func TestCountriesOfIPv4(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "countries.mmdb")
+	if err := os.WriteFile(path, mmdbOf(4, map[string]string{"192.0.2.0/24": "BR"}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := OpenCountries(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"192.0.2.7": "BR", "::ffff:192.0.2.7": "BR", "2001:db8::1": "", "::1": ""} {
+		addr := netip.MustParseAddr(text)
+		if have := c.Country(addr).String(); have != want {
+			t.Errorf("%s: %q", text, have)
+		}
+		if n := testing.AllocsPerRun(100, func() { c.Country(addr) }); n != 0 {
+			t.Errorf("%s: %v allocations", text, n)
+		}
 	}
 }

@@ -1,131 +1,187 @@
 package usage
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash"
 	"io"
+	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/registrar"
 )
 
-// logMark says how much of a log file is counted. Its cell is named after the first line of the file, which has a time and an address, so that
-// a file is known by it however it is named and compressed, and however much was added to it since.
+// logMark says how much of a log file is counted. Its cell is named after the first line of the file, and after its first lines, so that
+// a file is known by them however it is named and compressed, and however much was added to it since.
 type logMark struct {
-	Base int64  `json:"base"` // bytes whose lines are counted
-	Sum  string `json:"sum"`  // SHA-256 of these
+	Base    int64  `json:"base"`  // bytes whose lines are counted
+	Sum     string `json:"sum"`   // digest of these
+	Lines   int    `json:"lines"` // how many first lines the cell is named after
+	Options string `json:"options,omitempty"`
 
 	// Of a run that did not end yet:
 	Goal    int64  `json:"goal,omitempty"`    // bytes that it counts
-	GoalSum string `json:"goalSum,omitempty"` // SHA-256 of these
-	Options string `json:"options,omitempty"` // how it counts
-	Flushes int    `json:"flushes,omitempty"` // parts whose figures are written
+	GoalSum string `json:"goalSum,omitempty"` // digest of these
+	Lists   string `json:"lists,omitempty"`   // as in LogImporter
+	Begun   int64  `json:"begun,omitempty"`   // when it began, in Unix seconds
+	Done    int    `json:"done,omitempty"`    // lines of the parts whose figures are written
 	Last    []byte `json:"last,omitempty"`    // of the next part, the name of the last cell that is written
 }
 
-const logCells = registrar.UsageCells + "i"
+const (
+	logCells  = registrar.UsageCells + "i"
+	headLines = 100
+	maxMarks  = 1000 // files that begin with the same line
+)
 
 func (m logMark) bytes() []byte {
 	text, _ := json.Marshal(m) // it has nothing that can't be written
 	return text
 }
 
+// logDigest is the digest of lines. It has nothing of their readers, neither an address nor a user agent nor a query: the digest of a line
+// that has could be tried for all addresses.
+type logDigest struct {
+	hash.Hash
+	line []byte
+}
+
+func newLogDigest() *logDigest { return &logDigest{Hash: sha256.New()} }
+
+// add adds a line, of which only the length counts if it is not in the format common.
+func (d *logDigest) add(l *logLine, ok bool, size int64) {
+	d.line = d.line[:0]
+	if ok {
+		path, _, _ := strings.Cut(l.target, "?")
+		d.line = fmt.Appendf(d.line, "%d %s %s %d\n", l.at, l.method, path, l.status)
+	} else {
+		d.line = fmt.Appendf(d.line, "? %d\n", size)
+	}
+	_, _ = d.Write(d.line) // a hash never fails
+}
+
+func (d *logDigest) text() string { return hex.EncodeToString(d.Sum(nil)) }
+
 // logFile is what is known of a file before it is counted.
 type logFile struct {
-	cell string // with its mark
-	mark logMark
-	have []byte // value of the cell
-	end  int64  // of the last line that has an end
-	sum  string // SHA-256 of all up to there
-	rest bool   // something follows that has no end
+	cell  string // with its mark
+	mark  logMark
+	have  []byte // value of the cell
+	end   int64  // of the last line that has an end
+	lines int    // up to there
+	sum   string // digest of these
+	rest  bool   // something follows that has no end
 }
 
 // lookAt reads a file once, to find out whether it was counted before.
 func lookAt(ctx context.Context, store Store, name string, in io.Reader) (*logFile, error) {
 	f := new(logFile)
-	head := make([]byte, maxLogLine)
-	n, err := fill(in, head)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+	marks, found, err := f.digest(ctx, store, newLineReader(in))
+	if err != nil || f.lines == 0 {
+		return f, err
 	}
-	head = head[:n]
-	first := head
-	if at := bytes.IndexByte(head, '\n'); at >= 0 {
-		first = head[:at]
-	}
-	id := sha256.Sum256(first)
-	f.cell = logCells + hex.EncodeToString(id[:])
-	if f.have, err = store.UsageCell(ctx, f.cell); err != nil {
-		return nil, err
-	}
-	if f.have != nil {
-		if err := json.Unmarshal(f.have, &f.mark); err != nil {
-			return nil, errDamaged()
+	differs := false
+	for _, m := range marks {
+		switch {
+		case f.lines >= m.mark.Lines && m.cell != f.cellOf(found, m.mark.Lines): // another file
+		case f.lines < m.mark.Lines || !found.has(m.mark.Base, m.mark.Sum) || !found.has(m.mark.Goal, m.mark.GoalSum):
+			differs = true
+		case f.have == nil || m.mark.Base > f.mark.Base:
+			f.cell, f.have, f.mark = m.cell, m.have, m.mark
 		}
 	}
-	found, err := f.digest(ctx, io.MultiReader(bytes.NewReader(head), in))
-	if err != nil {
-		return nil, err
-	}
-	if f.mark.Base > 0 && found[f.mark.Base] != f.mark.Sum || f.mark.Goal > 0 && found[f.mark.Goal] != f.mark.GoalSum {
-		return nil, refuse(stele.Conflict, "usage.log-differs", "{file} begins with the same line as a log file that was counted, but is not that file with more lines; none of it is counted", name)
+	switch {
+	case f.have != nil:
+	case differs:
+		return nil, refuse(stele.Conflict, "usage.log-differs", "{file} begins with the same lines as a log file that was counted, but is not that file with more lines; none of it is counted", name)
+	default:
+		f.mark.Lines = min(f.lines, headLines)
+		f.cell = f.cellOf(found, f.mark.Lines)
 	}
 	return f, nil
 }
 
-// digest reads all of a file. It returns the digests of its beginnings up to what is marked.
-func (f *logFile) digest(ctx context.Context, in io.Reader) (found map[int64]string, err error) {
-	sum, at := sha256.New(), int64(0)
-	found = make(map[int64]string)
-	buffer := make([]byte, 1<<20)
+// logDigests are digests of beginnings of a file.
+type logDigests struct {
+	ends  map[int64]string // by bytes
+	lines map[int]string   // by lines
+}
+
+// has reports whether a beginning has a digest; one of no bytes has any.
+func (d *logDigests) has(end int64, sum string) bool { return end == 0 || d.ends[end] == sum }
+
+// cellOf returns the name of the cell of a file with these first lines.
+func (f *logFile) cellOf(d *logDigests, lines int) string {
+	return logCells + d.lines[1][:32] + d.lines[lines][:32]
+}
+
+// marked is a cell with a mark.
+type marked struct {
+	cell string
+	have []byte
+	mark logMark
+}
+
+// digest reads all of a file. It returns the marks of files that begin with its first line, and the digests of its beginnings that they tell of.
+func (f *logFile) digest(ctx context.Context, store Store, in *lineReader) (marks []marked, found *logDigests, err error) {
+	sum := newLogDigest()
+	found = &logDigests{make(map[int64]string), make(map[int]string)}
+	ends, lines := make(map[int64]bool), map[int]bool{1: true, headLines: true}
 	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		text, fits, err := in.next()
+		if errors.Is(err, io.EOF) {
+			f.sum = sum.text()
+			f.rest, found.lines[f.lines] = in.end > f.end, f.sum
+			return marks, found, nil
 		}
-		n, err := fill(in, buffer)
-		text := buffer[:n]
-		if last := bytes.LastIndexByte(text, '\n'); last >= 0 {
-			f.end = at + int64(last) + 1
+		if err == nil && f.lines%1000 == 0 {
+			err = ctx.Err()
 		}
-		for len(text) > 0 {
-			step := int64(len(text))
-			for _, stop := range []int64{f.mark.Base, f.mark.Goal, f.end} {
-				if stop > at && stop-at < step {
-					step = stop - at
-				}
-			}
-			_, _ = sum.Write(text[:step]) // a hash never fails
-			text, at = text[step:], at+step
-			if at == f.mark.Base || at == f.mark.Goal {
-				found[at] = digestOf(sum)
-			}
-			if at == f.end {
-				f.sum = digestOf(sum)
-			}
+		if err != nil {
+			return nil, nil, err
 		}
-		switch {
-		case errors.Is(err, io.EOF):
-			f.rest = at > f.end
-			return found, nil
-		case err != nil:
-			return nil, err
+		l, ok := parseLogLine(text, false)
+		sum.add(&l, fits && ok, in.end-f.end)
+		f.lines++
+		f.end = in.end
+		if lines[f.lines] {
+			found.lines[f.lines] = sum.text()
+		}
+		if ends[f.end] {
+			found.ends[f.end] = sum.text()
+		}
+		if f.lines > 1 {
+			continue
+		}
+		if marks, err = marksOf(ctx, store, logCells+found.lines[1][:32]); err != nil {
+			return nil, nil, err
+		}
+		for _, m := range marks {
+			ends[m.mark.Base], ends[m.mark.Goal], lines[m.mark.Lines] = true, true, true
+		}
+		if ends[f.end] {
+			found.ends[f.end] = sum.text()
 		}
 	}
 }
 
-// fill reads until the buffer is full. It is [io.ReadFull] with io.EOF at the end, which is not the error of a compressed file that was cut off.
-func fill(in io.Reader, buffer []byte) (n int, err error) {
-	for n < len(buffer) && err == nil {
-		var more int
-		more, err = in.Read(buffer[n:])
-		n += more
+// marksOf returns the marks in cells with a prefix.
+func marksOf(ctx context.Context, store Store, prefix string) (list []marked, err error) {
+	for c, err := range store.UsageList(ctx, prefix, "") {
+		if err != nil {
+			return nil, err
+		}
+		m := marked{cell: c.Name, have: c.Value}
+		if err := json.Unmarshal(c.Value, &m.mark); err != nil || m.mark.Lines < 1 {
+			return nil, errDamaged()
+		}
+		if list = append(list, m); len(list) > maxMarks {
+			return nil, refuse(stele.Exhausted, "usage.log-same-beginning", "more than {most} log files that were counted begin with the same line; remove the first line of this one", maxMarks)
+		}
 	}
-	return n, err
+	return list, nil
 }
-
-func digestOf(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }

@@ -27,7 +27,7 @@ type LogImporter struct {
 	Store   Store
 	Schemes *stele.Schemes
 	Agents  *Agents
-	Space   func(ctx context.Context, id stele.ID) stele.NamespaceKey                    // as in [Options]
+	Space   func(ctx context.Context, id stele.ID) (stele.NamespaceKey, error)           // to which a name belongs; the zero key: to none
 	Find    func(ctx context.Context, id stele.ID) (record stele.ID, ok bool, err error) // the public record that has a name
 	Now     func() time.Time
 	Log     *slog.Logger // nothing is logged if nil
@@ -37,6 +37,7 @@ type LogImporter struct {
 	Host     string                   // of the server that wrote the file; its own pages are not referrers. "": not known
 	Country  func(netip.Addr) Country // as in [Options]
 	Cut      bool                     // as in [Options]
+	Lists    string                   // digests of the files behind Agents and Country: a run that was killed needs the same ones
 	DryRun   bool                     // write nothing
 	Progress func(lines int)          // is called with lines that are done; may be nil
 }
@@ -64,15 +65,21 @@ type LogSummary struct {
 
 const (
 	maxFirst     = 5
-	maxCached    = 50_000  // names that are remembered
-	flushNames   = 100_000 // names whose figures are written at once
-	maxLogTries  = 20      // of a commit that servers get ahead of
+	maxCached    = 50_000                  // names that are remembered
+	maxCachedKey = 1 << 10                 // bytes of a target that is remembered
+	partLines    = 100_000                 // lines whose figures are written at once
+	maxLogTries  = 20                      // of a commit that servers get ahead of
+	maxTarget    = 3*stele.MaxText + 1<<10 // bytes of a target that may name something: each byte of the name is encoded
 	futureLimit  = secondsDay
 	defaultClass = Regular
+
+	firstYear = 788918400 // 1995, in Unix seconds: earlier times are those of clocks that were not set
 )
 
-// Import counts a file, which open opens from its beginning, several times. Conflict if the file is not what it was when a part of it was counted, or if it is counted
-// by another process now.
+// Import counts a file, which open reads from its beginning, several times: it must be the same file then, whatever its name names meanwhile. Conflict if the file
+// is not what it was when a part of it was counted, if it was counted with other options, or if it is counted by another process now.
+//
+// A run that adds no figures leaves no mark: the options may have been wrong.
 func (i *LogImporter) Import(ctx context.Context, name string, open func() (io.ReadCloser, error)) (*LogSummary, error) {
 	ctx = asServer(ctx)
 	file, err := i.look(ctx, name, open)
@@ -80,25 +87,29 @@ func (i *LogImporter) Import(ctx context.Context, name string, open func() (io.R
 		return nil, err
 	}
 	total := &LogSummary{File: name, Incomplete: file.rest, DryRun: i.DryRun}
-	if file.mark.Goal > 0 && file.mark.Options != i.options() {
-		return nil, refuse(stele.Conflict, "usage.log-other-options", "{file} was counted in part with other options; repeat the command with these: {options}", name, file.mark.Options)
+	switch m := &file.mark; {
+	case m.Options != "" && m.Options != i.options():
+		return nil, refuse(stele.Conflict, "usage.log-other-options", "{file} was counted, or a part of it, with other options; repeat the command with these: {options}", name, m.Options)
+	case m.Goal > 0 && m.Lists != i.Lists:
+		return nil, refuse(stele.Conflict, "usage.log-other-lists", "a part of {file} was counted with other lists of robots or countries; repeat the command with the same files and the same version of this program", name)
 	}
 	for {
-		next := file.mark
-		if next.Goal == 0 {
-			if file.end == next.Base {
+		m := &file.mark
+		begun := m.Goal > 0
+		if !begun {
+			if file.end == m.Base {
 				return total, nil
 			}
-			next = logMark{Base: next.Base, Sum: next.Sum, Goal: file.end, GoalSum: file.sum, Options: i.options()}
+			*m = logMark{Base: m.Base, Sum: m.Sum, Lines: m.Lines, Options: i.options(), Goal: file.end, GoalSum: file.sum, Lists: i.Lists, Begun: i.Now().Unix()}
 		}
 		run := i.newRun(ctx, name, file)
-		if err := run.commit(nil, next); err != nil {
-			return nil, err
-		}
 		if err := run.read(open, total); err != nil {
 			return nil, err
 		}
-		if err := run.commit(nil, logMark{Base: next.Goal, Sum: next.GoalSum}); err != nil {
+		if !begun && !run.wrote {
+			return total, nil
+		}
+		if err := run.commit(nil, logMark{Base: m.Goal, Sum: m.GoalSum, Lines: m.Lines, Options: m.Options}); err != nil {
 			return nil, err
 		}
 	}
@@ -145,9 +156,13 @@ type logRun struct {
 	names   map[string]logName
 	sum     LogSummary
 	day     int32
-	first   int64 // the earliest time
-	flushes int
-	before  bool // the lines are counted already
+	first   int64      // the earliest time that counts
+	digest  *logDigest // of the lines that were read
+	counted int        // lines since the run began to count, in the order in which they count
+	part    int        // of these, where this part begins
+	before  bool       // the lines are counted already
+	wrote   bool       // figures were written
+	fault   error      // of the registry
 }
 
 // logName is what the target of a request names.
@@ -162,11 +177,21 @@ func (i *LogImporter) newRun(ctx context.Context, name string, file *logFile) *l
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &logRun{
+	r := &logRun{
 		LogImporter: i, ctx: ctx, name: name, file: file, names: make(map[string]logName), key: newDayKey(), classes: newClasses(),
-		tally:  newTally(func(id stele.ID) stele.NamespaceKey { return i.Space(ctx, id) }),
-		keeper: newKeeper(i.Store, log),
+		keeper: newKeeper(i.Store, log), digest: newLogDigest(),
 	}
+	r.tally = newTally(r.space)
+	return r
+}
+
+// space returns the namespace of a name. If the registry can't tell it the run ends, without the figures of this part.
+func (r *logRun) space(id stele.ID) stele.NamespaceKey {
+	key, err := r.Space(r.ctx, id)
+	if err != nil && r.fault == nil {
+		r.fault = err
+	}
+	return key
 }
 
 // read counts the lines up to the goal.
@@ -193,6 +218,9 @@ func (r *logRun) read(open func() (io.ReadCloser, error), total *LogSummary) err
 	if err == nil {
 		err = r.window.drain(r.count)
 	}
+	if err == nil && r.digest.text() != r.file.mark.GoalSum {
+		err = refuse(stele.Conflict, "usage.log-changed", "{file} was changed while it was counted, by more than new lines at its end; what is counted so far stays", r.name)
+	}
 	if err == nil {
 		err = r.flush()
 	}
@@ -204,6 +232,7 @@ func (r *logRun) read(open func() (io.ReadCloser, error), total *LogSummary) err
 
 // line reads a line.
 func (r *logRun) line(lines *lineReader, number *int, total *LogSummary) error {
+	begin := lines.end
 	text, fits, err := lines.next()
 	if err != nil {
 		if errors.Is(err, io.EOF) {
@@ -214,12 +243,20 @@ func (r *logRun) line(lines *lineReader, number *int, total *LogSummary) error {
 	*number++
 	r.sum.Lines++
 	l, ok := parseLogLine(text, r.Combined)
-	if !fits || !ok || l.at > r.Now().Unix()+futureLimit {
+	if seen, common := l, ok; fits {
+		if !common {
+			seen, common = parseLogLine(text, false)
+		}
+		r.digest.add(&seen, common, lines.end-begin)
+	} else {
+		r.digest.add(nil, false, lines.end-begin)
+	}
+	if !fits || !ok || l.at < firstYear || l.at > r.file.mark.Begun+futureLimit {
 		r.sum.Unreadable++
 		if len(r.sum.First) < maxFirst {
 			r.sum.First = append(r.sum.First, *number)
 		}
-	} else if err := r.window.add(l, r.count); err != nil {
+	} else if err := r.window.add(l, len(text), r.count); err != nil {
 		return err
 	}
 	if r.before && lines.end >= r.file.mark.Base {
@@ -234,7 +271,7 @@ func (r *logRun) begin(number int, total *LogSummary) error {
 		return err
 	}
 	err := r.flush() // of which nothing is written
-	r.before, r.sum, r.flushes, r.first = false, LogSummary{}, 0, 0
+	r.before, r.sum, r.counted, r.part, r.first = false, LogSummary{}, 0, 0, 0
 	r.tally.doubles, r.tally.overflow = 0, 0
 	if total.Lines == 0 {
 		total.Before = number
@@ -242,18 +279,20 @@ func (r *logRun) begin(number int, total *LogSummary) error {
 	return err
 }
 
-// count counts a line.
+// count counts a line. Where a part ends depends on the lines of the file only, not on what the registry knows of them: a repeated run, before which names were registered,
+// has the same parts.
 func (r *logRun) count(l *logLine) error {
 	back := l.at < r.tally.now-maxBack
 	day := dayOf(l.at)
 	if !back {
 		day = max(day, r.day) // it is less than a minute late
 	}
-	if day != r.day || len(r.tally.records) >= flushNames {
+	if day != r.day || r.counted-r.part >= partLines {
 		if err := r.flush(); err != nil {
 			return err
 		}
 	}
+	r.counted++
 	if day != r.day {
 		r.key.change()
 		r.day = day
@@ -262,15 +301,16 @@ func (r *logRun) count(l *logLine) error {
 		r.sum.Late++
 		r.tally.setBack(l.at)
 	}
-	if r.first == 0 || l.at < r.first {
-		r.first = l.at
-	}
+	r.tally.advance(max(l.at, int64(day)*secondsDay))
 	reading, err := r.reading(l)
 	if err != nil || reading == nil {
 		return err
 	}
+	if r.first == 0 || l.at < r.first {
+		r.first = l.at
+	}
 	r.tally.count(reading)
-	return nil
+	return r.fault
 }
 
 // kindOf returns what a reader got; false if that does not count.
@@ -317,9 +357,9 @@ func (r *logRun) reading(l *logLine) (*reading, error) {
 	case !n.isName:
 		r.sum.NotNames++
 		return nil, nil
-	case kind != Failure && !n.found, kind == Failure && r.Space(r.ctx, n.id).Scheme == "":
+	case kind != Failure && !n.found, kind == Failure && r.space(n.id).Scheme == "":
 		r.sum.Unknown++
-		return nil, nil
+		return nil, r.fault
 	case class == Robot:
 		r.sum.Robots++
 	case kind == Failure:
@@ -353,7 +393,7 @@ func (r *logRun) visitor(client string, agent uint64) uint64 {
 // named returns what the target of a request names.
 func (r *logRun) named(target string) (n logName, err error) {
 	n, ok := r.names[target]
-	if ok {
+	if ok || len(target) > maxTarget {
 		return n, nil
 	}
 	for _, id := range r.identifiers(target) {
@@ -368,6 +408,9 @@ func (r *logRun) named(target string) (n logName, err error) {
 			n = logName{id: record, isName: true, found: true}
 			break
 		}
+	}
+	if len(target) > maxCachedKey {
+		return n, nil
 	}
 	if len(r.names) >= maxCached {
 		clear(r.names)
@@ -410,34 +453,37 @@ func (r *logRun) identifiers(target string) (list []stele.ID) {
 	return list
 }
 
-// flush writes the figures of a part, if they are not written yet.
+// flush ends a part, and writes its figures if they are not written yet.
 func (r *logRun) flush() error {
+	begin, end := r.part, r.counted
+	r.part = end
 	r.tally.tellVisitors()
 	r.forgetTyped()
 	list := r.tally.additions()
-	if r.before || len(list) == 0 {
-		return nil
+	if r.fault != nil || r.before || len(list) == 0 {
+		return r.fault
 	}
 	list = append(list, beganAt(time.Unix(r.first, 0)))
 	slices.SortStableFunc(list, func(a, b addition) int { return strings.Compare(a.cell, b.cell) })
-	number := r.flushes
-	r.flushes++
 	mark := r.file.mark
-	if number < mark.Flushes || r.DryRun {
+	switch {
+	case end <= mark.Done || r.DryRun:
 		return nil
-	}
-	if number == mark.Flushes && mark.Last != nil {
+	case begin < mark.Done:
+		return refuse(stele.Conflict, "usage.log-other-parts", "a part of {file} was counted by another version of this program; repeat the command with that version", r.name)
+	case begin == mark.Done && mark.Last != nil:
 		list = slices.DeleteFunc(list, func(a addition) bool { return a.cell <= string(mark.Last) })
 	}
 	for len(list) > 0 {
 		n := chunk(list)
-		mark.Flushes, mark.Last = number, []byte(list[n-1].cell)
+		mark.Done, mark.Last = begin, []byte(list[n-1].cell)
 		if n == len(list) {
-			mark.Flushes, mark.Last = number+1, nil
+			mark.Done, mark.Last = end, nil
 		}
 		if err := r.commit(list[:n], mark); err != nil {
 			return err
 		}
+		r.wrote = true
 		list = list[n:]
 	}
 	return nil

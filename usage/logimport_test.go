@@ -82,7 +82,10 @@ func (l *logger) add(after time.Duration, client, request string, status int, ag
 func (h *house) importer(store Store) *LogImporter {
 	h.Helper()
 	return &LogImporter{
-		Store: store, Schemes: h.schemes, Agents: h.counter.o.Agents, Space: h.counter.o.Space, Now: func() time.Time { return h.now }, Combined: true,
+		Store: store, Schemes: h.schemes, Agents: h.counter.o.Agents, Now: func() time.Time { return h.now }, Combined: true,
+		Space: func(ctx context.Context, id stele.ID) (stele.NamespaceKey, error) {
+			return h.counter.o.Space(ctx, id), nil
+		},
 		Find: func(ctx context.Context, id stele.ID) (stele.ID, bool, error) {
 			return id, strings.HasPrefix(id.String(), "ark:12345/x"), nil
 		},

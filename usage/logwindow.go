@@ -11,11 +11,13 @@ import (
 const (
 	windowSeconds = 120
 	windowLines   = 8192
+	windowBytes   = 16 << 20
 )
 
 // logWindow puts lines into the order of their times, those of one second in the order of the file.
 type logWindow struct {
 	lines  windowHeap
+	size   int // in bytes
 	newest int64
 	number uint64
 }
@@ -23,6 +25,7 @@ type logWindow struct {
 type windowLine struct {
 	logLine
 	number uint64
+	size   int // in bytes, of the whole line
 }
 
 type windowHeap []windowLine
@@ -41,7 +44,7 @@ func (h *windowHeap) Pop() any {
 }
 
 // add adds a line, and hands over those that no line is expected before any more.
-func (w *logWindow) add(l logLine, count func(*logLine) error) error {
+func (w *logWindow) add(l logLine, size int, count func(*logLine) error) error {
 	if l.at < w.newest-windowSeconds { // the file begins again with an earlier time
 		if err := w.drain(count); err != nil {
 			return err
@@ -50,8 +53,9 @@ func (w *logWindow) add(l logLine, count func(*logLine) error) error {
 	}
 	w.newest = max(w.newest, l.at)
 	w.number++
-	heap.Push(&w.lines, windowLine{l, w.number})
-	for len(w.lines) > windowLines || len(w.lines) > 0 && w.lines[0].at < w.newest-windowSeconds {
+	heap.Push(&w.lines, windowLine{l, w.number, size})
+	w.size += size
+	for len(w.lines) > windowLines || w.size > windowBytes || len(w.lines) > 0 && w.lines[0].at < w.newest-windowSeconds {
 		if err := w.hand(count); err != nil {
 			return err
 		}
@@ -61,6 +65,7 @@ func (w *logWindow) add(l logLine, count func(*logLine) error) error {
 
 func (w *logWindow) hand(count func(*logLine) error) error {
 	l := heap.Pop(&w.lines).(windowLine)
+	w.size -= l.size
 	return count(&l.logLine)
 }
 

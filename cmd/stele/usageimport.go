@@ -12,6 +12,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/cmd/stele/usage"
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/internal/progress"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/registry/access"
@@ -58,12 +59,14 @@ with a database may go on.`,
 			if im.Agents, err = openAgents(robots); err != nil {
 				return err
 			}
+			im.Lists = im.Agents.Digest()
 			if countries != "" {
 				found, err := counting.OpenCountries(countries)
 				if err != nil {
 					return err
 				}
 				im.Country = found.Country
+				im.Lists += " " + found.Digest()
 			}
 			return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
 				return p.importLogs(ctx, r, &im, args)
@@ -119,23 +122,13 @@ func (p *program) importLogs(ctx context.Context, r *registry.Registry, im *coun
 	return nil
 }
 
-// importLog counts a file. Standard input is read from a copy, which has no name: it is read twice.
+// importLog counts a file. It is opened once, and read twice: meanwhile another program may give its name to another file.
 func (p *program) importLog(ctx context.Context, im *counting.LogImporter, name string) (*counting.LogSummary, error) {
-	open := func() (*bulk.File, error) { return bulk.OpenFile(name) }
-	if name == "-" {
-		spool, err := p.spool()
-		if err != nil {
-			return nil, err
-		}
-		defer spool.Close()
-		name = "standard input"
-		open = func() (*bulk.File, error) {
-			if _, err := spool.Seek(0, io.SeekStart); err != nil {
-				return nil, err
-			}
-			return bulk.NewFile(name, spool)
-		}
+	file, name, err := p.openLog(name)
+	if err != nil {
+		return nil, err
 	}
+	defer file.Close()
 	var bar *progress.Bar
 	defer func() {
 		if bar != nil {
@@ -144,9 +137,15 @@ func (p *program) importLog(ctx context.Context, im *counting.LogImporter, name 
 	}()
 	im.Progress = func(lines int) { bar.Add(lines) }
 	return im.Import(ctx, name, func() (io.ReadCloser, error) {
-		f, err := open()
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
+		f, err := bulk.NewFile(name, file)
 		if err != nil {
 			return nil, err
+		}
+		if info, err := file.Stat(); err == nil {
+			f.Size = info.Size()
 		}
 		if bar != nil {
 			bar.End()
@@ -159,8 +158,31 @@ func (p *program) importLog(ctx context.Context, im *counting.LogImporter, name 
 	})
 }
 
-// spool copies standard input into a file without a name, which is gone when the program ends.
-func (p *program) spool() (*os.File, error) {
+// openLog opens a file that can be read twice: of standard input and of pipes it is a copy. It also returns the name for messages.
+func (p *program) openLog(name string) (*os.File, string, error) {
+	if name == "-" {
+		file, err := spool(p.stdin)
+		return file, "standard input", err
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, "", disk.FileError(err)
+	}
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, "", errors.Join(disk.FileError(err), file.Close())
+	case info.IsDir():
+		return nil, "", errors.Join(refuse("usage", stele.Invalid, "import.file-is-a-folder", "{path} is a folder; name a file", name), file.Close())
+	case info.Mode().IsRegular():
+		return file, name, nil
+	}
+	copied, err := spool(file)
+	return copied, name, errors.Join(err, file.Close())
+}
+
+// spool copies into a file without a name, which is gone when the program ends.
+func spool(in io.Reader) (*os.File, error) {
 	file, err := os.CreateTemp("", "stele-log-")
 	if err != nil {
 		return nil, err
@@ -168,7 +190,7 @@ func (p *program) spool() (*os.File, error) {
 	if err := os.Remove(file.Name()); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	if _, err := io.Copy(file, p.stdin); err != nil {
+	if _, err := io.Copy(file, in); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil

@@ -44,11 +44,12 @@ func (f *Local) book() *usage.Book {
 // CountsFor has a log importer count for the records of a registry.
 func CountsFor(r *registry.Registry, im *usage.LogImporter) {
 	im.Store, im.Schemes = r.Registrar, r.Schemes
-	im.Space = func(ctx context.Context, id stele.ID) (key stele.NamespaceKey) {
-		if ns, err := r.Resolver.Namespace(ctx, id); err == nil && ns != nil {
+	im.Space = func(ctx context.Context, id stele.ID) (key stele.NamespaceKey, err error) {
+		ns, err := r.Resolver.Namespace(ctx, id)
+		if err == nil && ns != nil {
 			key = ns.Key()
 		}
-		return key
+		return key, err
 	}
 	im.Find = func(ctx context.Context, id stele.ID) (stele.ID, bool, error) {
 		rec, err := r.Registrar.UsedRecord(ctx, id)
