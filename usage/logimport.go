@@ -28,7 +28,7 @@ type LogImporter struct {
 	Schemes *stele.Schemes
 	Agents  *Agents
 	Space   func(ctx context.Context, id stele.ID) (stele.NamespaceKey, error)           // to which a name belongs; the zero key: to none
-	Find    func(ctx context.Context, id stele.ID) (record stele.ID, ok bool, err error) // the public record that has a name
+	Find    func(ctx context.Context, id stele.ID) (record stele.ID, ok bool, err error) // the public record that a name leads to
 	Now     func() time.Time
 	Log     *slog.Logger // nothing is logged if nil
 

@@ -6,6 +6,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/usage"
 )
 
@@ -52,13 +53,13 @@ func CountsFor(r *registry.Registry, im *usage.LogImporter) {
 		return key, err
 	}
 	im.Find = func(ctx context.Context, id stele.ID) (stele.ID, bool, error) {
-		rec, err := r.Registrar.UsedRecord(ctx, id)
-		switch {
-		case stele.KindOf(err) == stele.NotFound:
+		res, err := r.Resolver.Resolve(ctx, resolver.Request{ID: id}) // for the public, as a server counts
+		switch kind := stele.KindOf(err); {
+		case kind == stele.NotFound, kind == stele.Invalid, kind == stele.Conflict: // also what can't be passed on, and names that lead to each other
 			return stele.ID{}, false, nil
-		case err != nil:
+		case err != nil || res.Record == nil: // another resolver has the name
 			return stele.ID{}, false, err
 		}
-		return rec.ID, rec.State != stele.Reserved, nil
+		return res.Record.ID, true, nil
 	}
 }
