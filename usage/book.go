@@ -30,6 +30,12 @@ func (b *Book) damaged(count *int, cell string, err error) {
 	}
 }
 
+// What figures are of.
+const (
+	ofRecord    = "record"
+	ofNamespace = "namespace"
+)
+
 // Orders of rows.
 const (
 	byMonth = "month"
@@ -98,20 +104,44 @@ func (b *Book) Report(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage
 	if r.Began, err = b.began(ctx); err != nil {
 		return nil, err
 	}
-	if id, err := b.Schemes.Parse(q.Name); err == nil {
-		rec, err := b.Registrar.UsedRecord(ctx, id)
-		switch {
-		case err == nil:
-			return r, b.record(ctx, r, s, rec.ID)
-		case stele.KindOf(err) != stele.NotFound:
-			return nil, err
-		}
+	rec, err := b.asked(ctx, &q)
+	switch {
+	case err != nil:
+		return nil, err
+	case rec != nil:
+		return r, b.record(ctx, r, s, rec.ID)
 	}
 	key, err := b.Registrar.ParsePrefix(q.Name)
 	if err != nil {
 		return nil, err
 	}
 	return r, b.prefix(ctx, r, s, key, q.Limit)
+}
+
+// asked returns the record that a query asks for; nil if it asks for a namespace, or all names with a prefix.
+func (b *Book) asked(ctx context.Context, q *apijson.UsageQuery) (*stele.Record, error) {
+	switch q.Of {
+	case ofNamespace:
+		return nil, nil
+	case "":
+		if key, err := b.Registrar.ParsePrefix(q.Name); err == nil {
+			if _, err := b.Registrar.Namespace(asServer(ctx), key); err == nil {
+				return nil, nil
+			}
+		}
+	case ofRecord:
+	default:
+		return nil, refuse(stele.Invalid, "usage.of-unknown", `"{of}" has no figures; there are those of a record and of a namespace`, q.Of)
+	}
+	id, err := b.Schemes.Parse(q.Name)
+	var rec *stele.Record
+	if err == nil {
+		rec, err = b.Registrar.UsedRecord(ctx, id)
+	}
+	if err != nil && q.Of == "" && (!id.IsValid() || stele.KindOf(err) == stele.NotFound) {
+		return nil, nil
+	}
+	return rec, err
 }
 
 // began returns when counting began; "" if it did not.

@@ -117,3 +117,34 @@ func TestTopOfMany(t *testing.T) {
 		t.Errorf("%s; %d in all", diff, r.Total.Regular)
 	}
 }
+
+// TestReportOf asks for the figures of a record and a namespace that have the same name.
+func TestReportOf(t *testing.T) {
+	h := newHouse(t)
+	h.library()
+	if _, err := h.r.AddNamespace(asServer(t.Context()), &stele.Namespace{Scheme: "ark", Prefix: "ark:12345/x1", Owner: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	h.register("ark:12345/x1")
+	month := DateOf(noon).number()
+	h.put(recordCell(h.id("ark:12345/x1"), month), appendMonth(nil, &Month{Days: []Day{{1, Counts{Regulars: 1}}}}))
+	h.put(spaceCell(stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x1"}, month), appendMonth(nil, &Month{Days: []Day{{1, Counts{Regulars: 5, Visitors: 3}}}}))
+	book := &Book{Registrar: h.r, Schemes: h.schemes}
+	for _, c := range []struct {
+		name, of string
+		want     uint64
+		kind     stele.Kind
+	}{
+		{"ark:12345/x1", "", 5, 0}, {"ark:12345/x1", "namespace", 5, 0}, {"ark:12345/x1", "record", 1, 0}, {"ark:12345/x2", "record", 0, stele.NotFound}, {"ark:12345/x1", "both", 0, stele.Invalid},
+	} {
+		r, err := book.Report(h.as("bob"), apijson.UsageQuery{Name: c.name, Of: c.of})
+		switch {
+		case c.kind != 0:
+			if stele.KindOf(err) != c.kind {
+				t.Errorf("%+v: %v", c, err)
+			}
+		case err != nil || r.Total.Regular != c.want || r.Record != (c.of == "record"):
+			t.Errorf("%+v: %+v, %v", c, r, err)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func (r *Registry) CounterReport(ctx context.Context, q apijson.UsageReportQuery
 }
 
 func usageQuery(q apijson.UsageQuery) url.Values {
-	return queryOf(q.Name, q.Limit, "from", q.From, "until", q.Until, "by", q.By)
+	return queryOf(q.Name, q.Limit, "from", q.From, "until", q.Until, "by", q.By, "of", q.Of)
 }
 
 // queryOf returns a query with the parameters that have a value.

@@ -8,6 +8,7 @@ import (
 // UsageQuery asks for figures of use.
 type UsageQuery struct {
 	Name  string // a registered name, or a prefix of names
+	Of    string // "record" or "namespace", where both have the name; "": the namespace, or else the record, or else all names with the prefix
 	From  string // the first month or day: 2026-01 or 2026-01-31; "": 12 months before the last
 	Until string // the last one; "": today
 	By    string // "month", "day" or "name"; "": by month

@@ -53,6 +53,7 @@ func (h *Handler) statisticsOperations() []operation {
 			"Robots are counted apart. Names are sorted by their resolutions, the most used first. Figures are written every half minute, and days are added up to months after 400 days. The caller is a reader of the namespace.",
 		asks: reader, scope: auth.ScopeRead,
 		query: slices.Concat([]parameter{usagePrefix("a registered name, or the beginning of names")}, usagePeriod(), []parameter{
+			{name: "of", choices: []string{"record", "namespace"}, about: "whose figures are wanted, where a record and a namespace have the name; without it those of the namespace"},
 			{name: "by", choices: []string{"month", "day", "name"}, about: "what a row is; without it a month"},
 			{name: "limit", kind: numberKind, min: 1, max: maxUsageNames, about: "of names, how many there are at most, those that were used most; without it all, if they are not more", example: "100"},
 			tableFormat(),
@@ -132,7 +133,7 @@ func (h *Handler) statistics(c *call) error {
 	if err := h.hasUsage(c); err != nil {
 		return err
 	}
-	q := apijson.UsageQuery{Name: c.text("prefix"), From: c.text("from"), Until: c.text("until"), By: c.text("by"), Limit: int(c.number("limit"))}
+	q := apijson.UsageQuery{Name: c.text("prefix"), Of: c.text("of"), From: c.text("from"), Until: c.text("until"), By: c.text("by"), Limit: int(c.number("limit"))}
 	report, err := h.o.Usage.Report(c.ctx, q)
 	if err != nil {
 		return err

@@ -73,7 +73,7 @@ func (c *call) showNamespace() error {
 		return err
 	}
 	if ns.Prefix != "" { // which holds a whole scheme
-		if v.Use, err = c.useCard(ns.Prefix, spaceURL("usage", ns.Key())); err != nil {
+		if v.Use, err = c.useCard(ofNamespace, ns.Prefix, spaceURL("usage", ns.Key())); err != nil {
 			return err
 		}
 	}

@@ -232,7 +232,7 @@ func (c *call) recordPage(status int, rec *stele.Record, f *form, theirs []strin
 	if v.History, _, err = c.versions(rec.ID, 0, shortHistory); err != nil {
 		return err
 	}
-	if v.Use, err = c.useCard(rec.ID.String(), usageURL("usage", url.Values{"id": {rec.ID.String()}})); err != nil {
+	if v.Use, err = c.useCard(ofRecord, rec.ID.String(), usageURL("usage", url.Values{"id": {rec.ID.String()}})); err != nil {
 		return err
 	}
 	v.Same = []deskpage.Same{

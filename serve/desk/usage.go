@@ -30,6 +30,9 @@ type UsageBook interface {
 const (
 	byMonth = "month"
 	byDay   = "day"
+
+	ofRecord    = "record"
+	ofNamespace = "namespace"
 )
 
 const (
@@ -43,11 +46,11 @@ const (
 func usageURL(page string, values url.Values) string { return Root + page + "?" + values.Encode() }
 
 // useCard returns the use of a record or a namespace for its page, and where there is more; nil if the user may not see it.
-func (c *call) useCard(name, at string) (*deskpage.UseCard, error) {
+func (c *call) useCard(of, name, at string) (*deskpage.UseCard, error) {
 	if c.h.o.Usage == nil {
 		return nil, nil
 	}
-	report, err := c.h.o.Usage.Report(c.ctx, apijson.UsageQuery{Name: name})
+	report, err := c.h.o.Usage.Report(c.ctx, apijson.UsageQuery{Name: name, Of: of})
 	switch kind := stele.KindOf(err); {
 	case err == nil:
 	case kind == stele.Forbidden, kind == stele.Unauthenticated, kind == stele.NotFound:
@@ -83,6 +86,7 @@ type usageQuery struct {
 	show           string             // one part of the figures of a namespace; "": all, in short
 	of, text, back string             // title, name, and URL of the page
 	record         bool
+	scheme         string // of the record
 }
 
 // readUsageQuery reads what a page of figures should show.
@@ -101,7 +105,8 @@ func (c *call) readUsageQuery() (*usageQuery, error) {
 			return nil, err
 		}
 		q.Name, q.of, q.text, q.back, q.record = rec.ID.String(), rec.Metadata["what"], spelled(rec), recordURL(rec.ID), true
-		q.values = url.Values{"id": {q.Name}}
+		q.scheme = rec.ID.Scheme()
+		q.Of, q.values = ofRecord, url.Values{"id": {q.Name}}
 		return q, nil
 	}
 	ns, _, err := c.namespaceOf(values)
@@ -110,7 +115,7 @@ func (c *call) readUsageQuery() (*usageQuery, error) {
 	}
 	q.key = ns.Key()
 	q.Name, q.of, q.text, q.back = ns.Prefix, ns.Title, ns.Key().String(), spaceURL("namespace", ns.Key())
-	q.values = url.Values{"namespace": {ns.Key().String()}}
+	q.Of, q.values = ofNamespace, url.Values{"namespace": {ns.Key().String()}}
 	if _, ok := usageParts[values.Get("show")]; ok {
 		q.show = values.Get("show")
 	}
@@ -306,6 +311,11 @@ func (c *call) sameUsage(q *usageQuery) []deskpage.Same {
 		add("from", q.From)
 		add("until", q.Until)
 	}
+	if q.record {
+		if _, err := c.h.o.Registrar.Namespace(c.ctx, stele.NamespaceKey{Scheme: q.scheme, Prefix: q.Name}); err == nil {
+			add("of", q.Of) // the command would print the figures of the namespace
+		}
+	}
 	switch {
 	case q.show == "" && q.By != byMonth:
 		add("by", q.By)
@@ -354,10 +364,23 @@ func (c *call) usagePeriods(report *apijson.Usage) (*drawnUsage, error) {
 	all := !report.Record
 	d := &drawnUsage{chart: chart.Chart{Number: c.language.Number}, table: deskpage.Figures{Caption: c.language.Text("use.table"), First: c.language.Text(p.head), Heads: c.usageHeads(all)}}
 	d.chart.Label = c.language.Text("use.chart", "from", c.language.Day(times[0]), "until", c.language.Day(times[1]))
+	month := "" // whose days were added up
 	for at := range p.each {
 		row := rows[at.Format(p.layout)]
 		words := p.words(at)
-		if at.After(now) && row == nil {
+		text := at.Format("2006-01")
+		sum := rows[text]
+		merged := report.By == byDay && sum != nil
+		if merged && month != text { // a line for the month, before what is left of its days
+			month = text
+			line := c.language.Month(at)
+			d.table.Rows = append(d.table.Rows, deskpage.FigureRow{Text: line, Values: usageValues(sum, all)})
+			d.chart.Columns = append(d.chart.Columns, chart.Column{
+				Short: c.language.ShortMonth(at), Long: at.Format("2006"), Parts: [2]uint64{sum.Regular, sum.Machine},
+				Title: c.language.Text("use.bar", "period", line, "people", sum.Regular, "programs", sum.Machine),
+			})
+		}
+		if (merged || at.After(now)) && row == nil {
 			continue
 		}
 		col := chart.Column{Open: at.Equal(now)}

@@ -2,9 +2,11 @@ package desk
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -229,4 +231,50 @@ func TestUsageOfZone(t *testing.T) {
 	b.get("/.desk/usage?namespace=ark:12345/x5").has(200, "Answers of the DNS by hour", "1,500 answers for the zone maps.example", "16 November 2026, 12:00 UTC: 1,500 answers")
 	b.get("/.desk/usage?namespace=ark:12345/x5&show=dns").has(200, "1,500 answers")
 	b.get("/.desk/usage.csv?namespace=ark:12345/x5&show=dns").has(200, "hour,count\n2026-11-16T12:00:00Z,1500\n")
+}
+
+// TestUsageOfBoth: a record that has the prefix of a namespace as its name has its own figures, and the namespace those of all its names.
+func TestUsageOfBoth(t *testing.T) {
+	s := newCountedSite(t)
+	name := "ark:12345/x5both"
+	if _, err := s.r.AddNamespace(s.admin, &stele.Namespace{Scheme: "ark", Prefix: name}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{name, name + "/1"} {
+		if _, err := s.r.Register(s.admin, &stele.Record{ID: s.id(id), Targets: []stele.Target{{Service: stele.N2L, URL: "https://example.org/"}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.counted(s.now, func(c *usage.Counter) {
+		c.Redirected(s.id(name), reader(1), firefox, "")
+		c.Redirected(s.id(name+"/1"), reader(2), firefox, "")
+	})
+	b := s.as("admin")
+	b.get("/.desk/usage?id="+url.QueryEscape(name)).has(200, "<b>1</b> <span>resolution", "--of record", "of=record")
+	b.get("/.desk/usage?namespace="+url.QueryEscape(name)).has(200, "<b>2</b> <span>resolutions", "visitors")
+}
+
+// TestUsageOfOldDays: of a month whose days were added up there is one line, and none for its days.
+func TestUsageOfOldDays(t *testing.T) {
+	s := newCountedSite(t)
+	path := s.as("ed").make(url.Values{"target.0.url": {"https://example.org/1"}})
+	id := must(url.Parse(path))(t).Query().Get("id")
+	old := s.now.AddDate(-2, 0, 0)
+	var log strings.Builder
+	for n := range 7 {
+		log.WriteString("192.0.2." + strconv.Itoa(n) + " - - [" + old.Format("02/Jan/2006:15:04:05 -0700") + "] \"GET /" + id + " HTTP/1.1\" 302 0\n")
+	}
+	im := usage.LogImporter{
+		Store: s.r, Schemes: s.names, Agents: must(usage.NewAgents(nil))(t), Now: func() time.Time { return s.now },
+		Space: func(context.Context, stele.ID) (stele.NamespaceKey, error) { return stele.NamespaceKey{}, nil },
+		Find:  func(_ context.Context, id stele.ID) (stele.ID, bool, error) { return id, true, nil },
+	}
+	if _, err := im.Import(t.Context(), "access.log", func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(log.String())), nil }); err != nil {
+		t.Fatal(err)
+	}
+	month := old.Format("2006-01")
+	p := s.as("ruth").get("/.desk/usage?id="+url.QueryEscape(id)+"&by=day&from="+month+"&until="+month).has(200, old.Format("January 2006")+": 7 by people", old.Format("January 2006")+"</th>")
+	if day := old.Format("2 January 2006") + "</th>"; strings.Contains(p.text, day) {
+		t.Errorf("there is a line for %s\n%s", day, p.main())
+	}
 }

@@ -115,7 +115,7 @@ func (c *call) usageList(q *usageQuery, show string, limit int) (*deskpage.UseLi
 	if part.note != "" {
 		l.Note = c.language.Text(part.note)
 	}
-	ask := apijson.UsageQuery{Name: q.Name, From: q.From, Until: q.Until, By: part.by, Limit: limit}
+	ask := apijson.UsageQuery{Name: q.Name, Of: q.Of, From: q.From, Until: q.Until, By: part.by, Limit: limit}
 	if show == partNames {
 		l.MoreText = c.language.Text("use.top-more")
 		report, err := c.h.o.Usage.Report(c.ctx, ask)
@@ -233,7 +233,7 @@ func (c *call) usageDNS(q *usageQuery) (*deskpage.UseList, error) {
 // partCSV sends one part as a file.
 func (c *call) partCSV(q *usageQuery) error {
 	part := usageParts[q.show]
-	ask := apijson.UsageQuery{Name: q.Name, From: q.From, Until: q.Until, By: part.by, Limit: filePart}
+	ask := apijson.UsageQuery{Name: q.Name, Of: q.Of, From: q.From, Until: q.Until, By: part.by, Limit: filePart}
 	var lines [][]string
 	switch q.show {
 	case partUnused:
