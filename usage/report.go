@@ -71,13 +71,13 @@ func (b *Book) CounterReport(ctx context.Context, q apijson.UsageReportQuery) (*
 			break
 		}
 	}
-	p.report.Header = b.reportHeader(key, s, damaged)
+	p.report.Header = b.reportHeader(key, s, damaged, p.cut)
 	p.report.Header.Next = p.next
 	return p.report, nil
 }
 
 // reportHeader says what a report is about.
-func (b *Book) reportHeader(key stele.NamespaceKey, s span, damaged int) apijson.UsageReportHeader {
+func (b *Book) reportHeader(key stele.NamespaceKey, s span, damaged, cut int) apijson.UsageReportHeader {
 	h := apijson.UsageReportHeader{
 		Name: "Resolution Report", ID: "stele-resolutions", Release: "1", Created: b.Registrar.Now().UTC().Format(time.RFC3339), CreatedBy: "Stele",
 		Period:     apijson.UsageReportPeriod{Begin: dateText(s.from), End: dateText(s.until)},
@@ -86,6 +86,9 @@ func (b *Book) reportHeader(key stele.NamespaceKey, s span, damaged int) apijson
 	}
 	if damaged > 0 {
 		h.Exceptions = append(h.Exceptions, apijson.UsageReportFault{Code: damagedCode, Message: "Some stored figures could not be read, and are left out", Data: strconv.Itoa(damaged)})
+	}
+	if cut > 0 {
+		h.Exceptions = append(h.Exceptions, apijson.UsageReportFault{Code: damagedCode, Message: "The days of some months are not known any more: a month that the period begins within is left out, and one that it ends within is there as a whole", Data: strconv.Itoa(cut)})
 	}
 	return h
 }
@@ -99,6 +102,7 @@ type reportPage struct {
 	report *apijson.UsageReport
 	last   stele.ID
 	next   string // the last name, if there are more
+	cut    int    // sums of months of which the period has only some days
 }
 
 // add adds a month of a name. It returns false if the page is full.
@@ -107,7 +111,13 @@ func (p *reportPage) add(id stele.ID, month int, m *Month) (more bool, err error
 	if err := sums.add(id.String(), month, m, p.span); err != nil {
 		return false, err
 	}
+	date := dateAt(month)
+	begin, end := dayOf(date.begin().Unix()), dayOf(date.Next(1).begin().Unix())-1
+	whole := len(m.Days) > 0 && m.Days[0].Day == 0
 	c := &sums.total
+	if whole && (begin < p.span.from || end > p.span.until) {
+		p.cut++
+	}
 	if c.Resolutions() == 0 && c[Descriptions] == 0 {
 		return true, nil
 	}
@@ -124,10 +134,10 @@ func (p *reportPage) add(id stele.ID, month int, m *Month) (more bool, err error
 		p.report.Names, p.last = append(names, name), id
 	}
 	name := &p.report.Names[len(p.report.Names)-1]
-	date := dateAt(month)
-	figure := apijson.UsageReportFigure{Period: apijson.UsageReportPeriod{
-		Begin: dateText(max(p.span.from, dayOf(date.begin().Unix()))), End: dateText(min(p.span.until, dayOf(date.Next(1).begin().Unix())-1)),
-	}}
+	if !whole {
+		begin, end = max(p.span.from, begin), min(p.span.until, end)
+	}
+	figure := apijson.UsageReportFigure{Period: apijson.UsageReportPeriod{Begin: dateText(begin), End: dateText(end)}}
 	for _, i := range []apijson.UsageReportInstance{
 		{Metric: "total-resolutions", Access: "regular", Count: c[Regulars]},
 		{Metric: "unique-resolutions", Access: "regular", Count: c[RegularUnique]},

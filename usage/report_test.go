@@ -71,3 +71,32 @@ func TestCounterReport(t *testing.T) {
 		}
 	}
 }
+
+// TestCounterReportMonths has a month whose days were added up: it is there as a whole, or not at all, and the report says so.
+func TestCounterReportMonths(t *testing.T) {
+	h := newHouse(t)
+	h.library()
+	h.register("ark:12345/x1")
+	h.put(recordCell(h.id("ark:12345/x1"), Date{2024, 3}.number()), appendMonth(nil, &Month{Days: []Day{{0, Counts{Regulars: 5}}}}))
+	book := &Book{Registrar: h.r, Schemes: h.schemes}
+	for _, c := range []struct {
+		from, until, want string
+		faults            int
+	}{
+		{"2024-03-01", "2024-03-10", "2024-03-01 2024-03-31", 1},
+		{"2024-02", "2024-03", "2024-03-01 2024-03-31", 0},
+		{"2024-03-02", "2024-04", "", 1},
+	} {
+		r, err := book.CounterReport(h.as("bob"), apijson.UsageReportQuery{Name: "ark:12345", From: c.from, Until: c.until})
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := ""
+		for _, n := range r.Names {
+			have += n.Performance[0].Period.Begin + " " + n.Performance[0].Period.End
+		}
+		if have != c.want || len(r.Header.Exceptions) != c.faults {
+			t.Errorf("%+v: %q, %+v", c, have, r.Header.Exceptions)
+		}
+	}
+}

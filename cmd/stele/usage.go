@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -60,10 +61,12 @@ added up to months after 400 days.`,
 	flags.StringVar(&q.From, "from", "", "first `month` or day, 2026-01 or 2026-01-31 (default: 12 months before the last)")
 	flags.StringVar(&q.Until, "until", "", "last `month` or day (default: today)")
 	flags.StringVar(&q.By, "by", "month", "what a line is: month, day or name; of a namespace also referrer, country, failure or dns")
+	flags.StringVar(&q.Of, "of", "", "whose figures to print where both have the name: record or namespace (default: namespace)")
 	flags.IntVarP(&q.Limit, "limit", "n", 0, "print so many lines at most, except of months and days: those that were counted most (0: all names, 100 referrers and failures)")
 	flags.BoolVar(&f.csv, "csv", false, "print CSV")
 	flags.BoolVar(&f.unused, "unused", false, "print names that were not used since --from (default: 24 months ago)")
 	flags.BoolVar(&f.counter, "counter", false, "print a report in the shape of COUNTER's reports, in JSON")
+	usage.Choices(cmd, "of", "record", "namespace")
 	usage.Choices(cmd, "by", append([]string{"month", "day", "name"}, byNamespace()...)...)
 	usage.NeverFiles(cmd)
 	cmd.AddCommand(p.usageImportCommand(), p.usageSetCommand())
@@ -196,26 +199,15 @@ func (u *unusedPage) Table() iter.Seq[[]string] {
 	}
 }
 
-// counterReport prints a report in COUNTER's shape, page by page.
+// counterReport prints a report in COUNTER's shape, page by page. Its header comes last: it tells what could not be read on any page.
 func (p *program) counterReport(ctx context.Context, l *Registry, q apijson.UsageQuery) error {
 	ask := apijson.UsageReportQuery{Name: q.Name, From: q.From, Until: q.Until, Limit: 1000}
-	separator := ""
+	faults := []apijson.UsageReportFault{} // not null in JSON
+	separator := "{\"report-datasets\":[\n"
 	for {
 		report, err := l.CounterReport(ctx, ask)
 		if err != nil {
 			return err
-		}
-		ask.After = report.Header.Next
-		if separator == "" {
-			report.Header.Next = ""
-			head, err := json.Marshal(report.Header)
-			if err != nil {
-				return err
-			}
-			if err := p.say("{\"report-header\":%s,\n\"report-datasets\":[", head); err != nil {
-				return err
-			}
-			separator = "\n"
 		}
 		for i := range report.Names {
 			text, err := json.Marshal(&report.Names[i])
@@ -227,10 +219,39 @@ func (p *program) counterReport(ctx context.Context, l *Registry, q apijson.Usag
 			}
 			separator = ",\n"
 		}
-		if ask.After == "" {
-			return p.say("\n]}\n")
+		faults = addFaults(faults, report.Header.Exceptions)
+		if ask.After = report.Header.Next; ask.After != "" {
+			continue
+		}
+		report.Header.Exceptions = faults
+		head, err := json.Marshal(report.Header)
+		if err != nil {
+			return err
+		}
+		if separator != ",\n" { // there is not a single name
+			if err := p.say("%s", separator); err != nil {
+				return err
+			}
+		}
+		return p.say("\n],\n\"report-header\":%s}\n", head)
+	}
+}
+
+// addFaults adds what is wrong with a page of a report to what is wrong with those before: the numbers of the same fault are added up.
+func addFaults(all, more []apijson.UsageReportFault) []apijson.UsageReportFault {
+	for _, f := range more {
+		at := slices.IndexFunc(all, func(o apijson.UsageReportFault) bool { return o.Code == f.Code && o.Message == f.Message })
+		if at < 0 {
+			all = append(all, f)
+			continue
+		}
+		a, wrong := strconv.Atoi(all[at].Data)
+		b, odd := strconv.Atoi(f.Data)
+		if wrong == nil && odd == nil {
+			all[at].Data = strconv.Itoa(a + b)
 		}
 	}
+	return all
 }
 
 // usageTable prints figures for people.

@@ -37,7 +37,9 @@ to two minutes are put into order.
 A file is known by its content: lines that were counted do not count again, whatever the
 file is called. If an import is interrupted or killed, give the same command again. If lines
 were added to a file, give it again: only these are counted. A last line without an end
-waits until it has one. Give the log of a time at which this server counted itself only if
+waits until it has one. Readers of one file are not known in the next: of a log that is
+rotated within a day, a reader in two files counts as two visitors. Put such files together
+first, in their order. Give the log of a time at which this server counted itself only if
 its own answers are not in it.
 
 The registry is a folder or a database. A server that has a folder open must be stopped; one
