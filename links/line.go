@@ -131,6 +131,8 @@ func (l *Line) Add(t Task, now time.Time) (later time.Time, ok bool) {
 		return l.sleep(q, t.Host, now), false
 	}
 	switch {
+	case t.Rank == Urgent && q.next.Sub(now) > longWait:
+		return q.next, false
 	case t.Rank == Urgent:
 	case q.next.Sub(now) > longWait, len(q.tasks) >= maxInLane, t.Rank == Routine && len(q.tasks) >= l.room(q, t.Host):
 		return l.wait(q, t.Host, now), false
@@ -294,6 +296,8 @@ func (l *Line) thin(q *lane, host string, now time.Time) (out []Postponed) {
 	q.tasks = nil
 	for _, o := range all {
 		switch {
+		case o.Rank == Urgent && q.next.Sub(now) > longWait:
+			out = append(out, Postponed{*o, q.next})
 		case o.Rank == Urgent:
 			q.tasks = append(q.tasks, o)
 		case h.IsOpen() && o.Host == host:

@@ -68,8 +68,11 @@ func TestPaces(t *testing.T) {
 		add(t, l, task("a1", "a.example"))
 		one := next(t, l, begin, "a1")
 		l.Done(&one, test.report, test.e, begin)
-		add(t, l, Task{URL: "a2", Host: "a.example", Rank: Urgent}) // others do not wait in the line for long
-		if _, again, ok := l.Next(begin); ok || again.Sub(begin) != test.want {
+		again, ok := l.Add(Task{URL: "a2", Host: "a.example", Rank: Urgent}, begin)
+		if ok {
+			_, again, ok = l.Next(begin)
+		}
+		if ok || again.Sub(begin) != test.want {
 			t.Errorf("%s: the next one is after %s, want %s", name, again.Sub(begin), test.want)
 		}
 	}
@@ -271,5 +274,29 @@ func TestForgetsHosts(t *testing.T) {
 	l.Next(begin.Add(10 * day))
 	if l.hosts["good.example"] != nil || l.hosts["bad.example"] == nil {
 		t.Errorf("kept: %v", l.hosts)
+	}
+}
+
+// A domain that wants to be left alone for long does not keep what users wait for in memory.
+func TestUrgentWaitsElsewhere(t *testing.T) {
+	l := NewLine()
+	task := func(n string) Task {
+		return Task{URL: "https://a.example/" + n, Host: "a.example", Keys: []string{n}, Rank: Urgent}
+	}
+	for _, n := range []string{"1", "2"} {
+		if _, ok := l.Add(task(n), begin); !ok {
+			t.Fatal("the line is full")
+		}
+	}
+	first, _, ok := l.Next(begin)
+	if !ok {
+		t.Fatal("nothing is next")
+	}
+	out := l.Done(&first, Report{}, &Evidence{Cause: AskedToWait, Status: 429, Wait: day}, begin)
+	if len(out) != 1 || !out[0].Until.Equal(begin.Add(day)) || l.Len() != 0 {
+		t.Errorf("%+v leave the line, and %d stay", out, l.Len())
+	}
+	if later, ok := l.Add(task("3"), begin); ok || !later.Equal(begin.Add(day)) {
+		t.Errorf("added: %v, %s", ok, later)
 	}
 }

@@ -160,3 +160,23 @@ func TestFutureSince(t *testing.T) {
 		t.Errorf("a clock that is a little ahead: %d, %v", n, err)
 	}
 }
+
+// Targets that users wait for do not keep others from being checked, however many they are.
+func TestManyUrgent(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	other := g.register("ark:12345/x50", "https://other.example/1")
+	var ids []stele.ID
+	for i := range maxPending + 50 {
+		ids = append(ids, g.register(fmt.Sprintf("ark:12345/x51%d", i), fmt.Sprintf("https://slow.example/%d", i)))
+	}
+	if err := c.Ask(g.as("ed"), ids...); err != nil {
+		t.Fatal(err)
+	}
+	g.on(nil)
+	w := g.newWork(c)
+	wanted, _ := w.waits()
+	if wanted != maxPending || w.pending[keyOf(other, 0)] == nil {
+		t.Errorf("%d of %d that users wait for are in memory; the other one: %v", wanted, len(ids), w.pending[keyOf(other, 0)])
+	}
+}

@@ -10,11 +10,33 @@ import (
 	"github.com/stele-id/stele/links"
 )
 
-// fillDue puts targets into the line that are due at another time than their turn.
+// waits returns how many targets are in memory that users wait for, and how many others. Neither keeps the other out.
+func (w *worker) waits() (wanted, others int) {
+	for _, p := range w.pending {
+		if p.urgent {
+			wanted++
+		} else {
+			others++
+		}
+	}
+	return wanted, others
+}
+
+// fillDue puts targets into the line that are due at another time than their turn: first those that users wait for.
 func (w *worker) fillDue(ctx context.Context) error {
+	asked := fmt.Sprintf("%s%010x", dueCells, askedNow.Unix())
+	if err := w.fillFrom(ctx, asked+" ", ""); err != nil {
+		return err
+	}
+	return w.fillFrom(ctx, dueCells, asked+"!") // which comes after all of these
+}
+
+// fillFrom does that for the cells whose names begin with a text and come after another.
+func (w *worker) fillFrom(ctx context.Context, prefix, after string) error {
 	now := w.now()
 	read := 0
-	for c, err := range w.o.Registrar.CheckList(asServer(ctx), dueCells, "") {
+	urgents, others := w.waits()
+	for c, err := range w.o.Registrar.CheckList(asServer(ctx), prefix, after) {
 		if err != nil {
 			return err
 		}
@@ -26,8 +48,11 @@ func (w *worker) fillDue(ctx context.Context) error {
 			continue
 		}
 		wanted := string(c.Value) == urgent
-		if read++; at.After(now) || !wanted && len(w.pending) >= maxPending || read > 2*maxPending {
+		if read++; at.After(now) || !wanted && others >= maxPending || read > 2*maxPending {
 			break
+		}
+		if wanted && urgents >= maxPending && w.pending[k] == nil {
+			continue
 		}
 		if p := w.pending[k]; p != nil && wanted && !p.urgent {
 			p.urgent = true
@@ -43,13 +68,20 @@ func (w *worker) fillDue(ctx context.Context) error {
 				return err
 			}
 		}
+		switch {
+		case w.pending[k] == nil:
+		case wanted:
+			urgents++
+		default:
+			others++
+		}
 	}
 	return w.flush(ctx)
 }
 
 // fillWheel puts targets into the line whose turn has come. How far it came is kept when all of them are checked.
 func (w *worker) fillWheel(ctx context.Context) error {
-	if len(w.wheel) > 0 || len(w.pending) >= maxPending {
+	if _, others := w.waits(); len(w.wheel) > 0 || others >= maxPending {
 		return nil
 	}
 	if !w.next.IsZero() {
