@@ -66,8 +66,6 @@ func (x *Index) Run(ctx context.Context) {
 			quiet = 0
 		} else if quiet == flushAfter {
 			x.flush()
-		} else if quiet == 2*flushAfter {
-			x.tidy(ctx)
 		}
 		select {
 		case <-ctx.Done():
@@ -94,19 +92,6 @@ func (x *Index) flush() {
 		if _, err := x.db.AsyncFlush(); err == nil {
 			x.unflushed = false
 		}
-	}
-}
-
-// tidy merges the tables that imports and flushes left beside each other, which searches and changes
-// would have to look into one by one.
-func (x *Index) tidy(ctx context.Context) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if x.db == nil || x.broken.Load() != nil || x.db.Metrics().Levels[0].Sublevels < tidyTables {
-		return
-	}
-	if err := x.db.Compact(ctx, []byte{0}, []byte{0xff}, false); err != nil && ctx.Err() == nil {
-		x.o.Log.Warn("the tables of the search index are not merged", "error", err.Error())
 	}
 }
 

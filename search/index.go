@@ -151,10 +151,9 @@ const (
 	pebbleFormat = pebble.FormatTableFormatV6
 
 	// looseTables is how many tables with the same range of keys Pebble leaves as they are. An import
-	// writes one with the names of each block, and the merging of these took a tenth of the time of the index. What is left loose is
-	// merged when the registry is quiet.
-	looseTables = 24
-	tidyTables  = 4
+	// writes one with the names of each block, and to merge them at every fourth took a tenth of the
+	// time of the index. A search looks into as many tables more.
+	looseTables = 20
 )
 
 // pebbleOptions are how Pebble is opened. There is no log: what a crash loses is indexed again,

@@ -2,15 +2,12 @@ package search
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/stele-id/stele"
 )
 
 // packed makes a pack of words, and returns the word of its key and its value.
@@ -124,29 +121,4 @@ func TestSorter(t *testing.T) {
 			t.Fatalf("got %q, want %q", got, texts)
 		}
 	})
-}
-
-// TestTidy: tables that stand beside each other are merged when nothing changes, and nothing is lost by it.
-func TestTidy(t *testing.T) {
-	w := newWorld(t, 0)
-	w.open(t)
-	defer w.index.Close()
-	w.index.tables = 10
-	for part := range tidyTables + 2 {
-		for i := range 10 {
-			w.put(t, newRecord(fmt.Sprintf("ark:1/a%d%d", i, part), "rio"))
-		}
-		w.catchUp(t)
-	}
-	loose := func() int32 { return w.index.db.Metrics().Levels[0].Sublevels }
-	if loose() < tidyTables {
-		t.Fatalf("there are %d tables beside each other", loose())
-	}
-	w.index.tidy(context.Background())
-	if loose() >= tidyTables {
-		t.Errorf("there are %d tables beside each other still", loose())
-	}
-	if got := w.find(t, Query{Text: "rio", Limit: 100}, &sees{keys: []stele.NamespaceKey{}, all: true}); len(got) != 10*(tidyTables+2) {
-		t.Errorf("found %d records", len(got))
-	}
 }
