@@ -77,6 +77,7 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 		if s.countries != nil {
 			f.work.Go(func() { s.countries.Watch(ctx, countriesEvery, s.log) })
 		}
+		s.readCountedAll(ctx, f)
 		f.work.Go(func() { s.followCountedAll(ctx, f) })
 	} else {
 		f.work.Go(func() { usage.Tidy(ctx, r.Registrar, s.now, s.log) })

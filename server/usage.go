@@ -93,35 +93,40 @@ func (a *countedAll) has(id stele.ID, space func(ctx context.Context, id stele.I
 
 // followCountedAll keeps them as they are in the registry until the context ends.
 func (s *server) followCountedAll(ctx context.Context, f *generation) {
-	ctx = auth.With(ctx, auth.Local())
 	ticks := time.NewTicker(max(min(s.UsageInterval, 30*time.Second), time.Second))
 	defer ticks.Stop()
 	for {
-		list, err := f.registry.Registrar.UsageSpaces(ctx)
-		if err != nil && ctx.Err() == nil && !errors.Is(err, stele.ErrSealed) {
-			s.log.Warn("how the use of namespaces is counted can't be read; it is tried again", "error", err.Error())
-		}
-		if err == nil {
-			var spaces map[stele.NamespaceKey]bool
-			for i := range list {
-				if !list[i].CountAll {
-					continue
-				}
-				if spaces == nil {
-					spaces = make(map[stele.NamespaceKey]bool)
-				}
-				spaces[list[i].Key()] = true
-			}
-			next := &spaces
-			if spaces == nil {
-				next = nil
-			}
-			f.countedAll.spaces.Store(next)
-		}
 		select {
 		case <-ticks.C:
+			s.readCountedAll(ctx, f)
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// readCountedAll reads them. It is called before the first redirect: caches would keep that one.
+func (s *server) readCountedAll(ctx context.Context, f *generation) {
+	list, err := f.registry.Registrar.UsageSpaces(auth.With(ctx, auth.Local()))
+	if err != nil {
+		if ctx.Err() == nil && !errors.Is(err, stele.ErrSealed) {
+			s.log.Warn("how the use of namespaces is counted can't be read; it is tried again", "error", err.Error())
+		}
+		return
+	}
+	var spaces map[stele.NamespaceKey]bool
+	for i := range list {
+		if !list[i].CountAll {
+			continue
+		}
+		if spaces == nil {
+			spaces = make(map[stele.NamespaceKey]bool)
+		}
+		spaces[list[i].Key()] = true
+	}
+	if spaces == nil {
+		f.countedAll.spaces.Store(nil)
+		return
+	}
+	f.countedAll.spaces.Store(&spaces)
 }

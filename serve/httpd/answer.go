@@ -181,7 +181,7 @@ func (h *Handler) keep(head http.Header, res *resolver.Resolution) {
 var privately = []string{"private, no-store"}
 
 // countedAlways is for redirects that are all to be counted: a cache asks each time.
-var countedAlways = []string{"private, max-age=0"}
+var countedAlways = []string{"private, no-cache"}
 
 // maxAge returns the value of Cache-Control for a time in seconds.
 func maxAge(ttl uint32) []string {
