@@ -30,6 +30,10 @@ type Mover struct {
 
 	// Pace is called before so many records are judged or written, and returns the context for it. It may be nil.
 	Pace func(records int) (context.Context, error)
+
+	// Resumed says that an earlier attempt may have written some of the records: what it wrote, and a user took back since, is
+	// not written again.
+	Resumed bool
 }
 
 // MaxMoves is how many targets are moved at once; the others follow when these are done.
@@ -169,12 +173,17 @@ func (m *Mover) prepare(ctx context.Context, moves []Move, number uint64) (one R
 	if number != 0 && rec.Import == number { // an earlier attempt has changed it
 		return one, nil, 0, nil
 	}
+	if m.Resumed && number != 0 {
+		if earlier, err := m.changed(ctx, rec.ID, number); err != nil || earlier {
+			return one, nil, 0, err
+		}
+	}
 	next := stele.Record{ID: rec.ID, Targets: slices.Clone(rec.Targets)}
 	for _, move := range moves {
 		if move.Target < 0 || move.Target >= len(next.Targets) || next.Targets[move.Target].URL != move.Old {
 			one.Err = stele.Errorf("accept addresses", rec.ID, stele.Conflict, "links.target-differs", "the target was changed since it was checked, and stays as it is")
 			if number != 0 {
-				earlier, err := (&Replacer{Registrar: m.Registrar}).Changed(ctx, rec.ID, number)
+				earlier, err := m.changed(ctx, rec.ID, number)
 				if err != nil {
 					return one, nil, 0, err
 				}
@@ -182,6 +191,10 @@ func (m *Mover) prepare(ctx context.Context, moves []Move, number uint64) (one R
 					one.Err = nil
 				}
 			}
+			return one, nil, 0, nil
+		}
+		if next.Targets[move.Target].Partial {
+			one.Err = stele.Errorf("accept addresses", rec.ID, stele.Invalid, "links.target-partial", "what follows the name is appended to the target, and the checker has asked for the target alone; look whether the new address goes on in the same way, and change the record")
 			return one, nil, 0, nil
 		}
 		next.Targets[move.Target].URL = move.New
@@ -196,4 +209,9 @@ func (m *Mover) prepare(ctx context.Context, moves []Move, number uint64) (one R
 	}
 	row.Record, err = registrar.Patch(m.Schemes, nil, row.Patch)
 	return one, row, rec.Version, err
+}
+
+// changed reports whether an import has changed a record, even if it was changed again since.
+func (m *Mover) changed(ctx context.Context, id stele.ID, number uint64) (bool, error) {
+	return (&Replacer{Registrar: m.Registrar}).Changed(ctx, id, number)
 }

@@ -67,6 +67,42 @@ func TestMove(t *testing.T) {
 	}
 }
 
+// TestMoveTakenBack: what an earlier attempt wrote, and a user took back, is not written again.
+func TestMoveTakenBack(t *testing.T) {
+	s := newReplaceSite(t, 2)
+	moves := []bulk.Move{{ID: s.id(0).String(), Old: "https://example.org/0", New: "https://example.org/new/0"}, {ID: s.id(1).String(), Old: "https://example.org/1", New: "https://example.org/new/1"}}
+	mover := &bulk.Mover{Registrar: s.r, Schemes: s.schemes}
+	counts, err := mover.Run(s.ctx, "example.org", moves[:1], 1, quiet)
+	if err != nil || counts.Changed != 1 {
+		t.Fatalf("%+v %v", counts, err)
+	}
+	if _, err := s.r.Update(s.ctx, s.id(0), 0, func(r *stele.Record) error { r.Targets[0].URL = "https://example.org/0"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	mover.Resumed = true
+	if done, err := mover.Write(s.ctx, moves, counts.Import); err != nil || len(done) != 2 || done[0].Err != nil || done[1].Err != nil {
+		t.Fatalf("%+v %v", done, err)
+	}
+	for i, want := range []string{"https://example.org/0", "https://example.org/new/1"} {
+		if rec, err := s.r.Get(s.ctx, s.id(i)); err != nil || rec.Targets[0].URL != want {
+			t.Errorf("%d leads to %+v, want %s; %v", i, rec, want, err)
+		}
+	}
+}
+
+// TestMovePartial: to a target to which something is appended no other address is given unseen.
+func TestMovePartial(t *testing.T) {
+	s := newReplaceSite(t, 1)
+	if _, err := s.r.Update(s.ctx, s.id(0), 0, func(r *stele.Record) error { r.Targets[0].Partial = true; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	moves := []bulk.Move{{ID: s.id(0).String(), Old: "https://example.org/0", New: "https://example.org/new/0"}}
+	counts, err := (&bulk.Mover{Registrar: s.r, Schemes: s.schemes}).Judge(s.ctx, moves, quiet)
+	if err != nil || counts.Changed != 0 || counts.Refused != 1 {
+		t.Errorf("%+v %v", counts, err)
+	}
+}
+
 // TestCutMoves: the moves of a record stay together.
 func TestCutMoves(t *testing.T) {
 	moves := []bulk.Move{{ID: "a"}, {ID: "b"}, {ID: "b", Target: 1}, {ID: "b", Target: 2}, {ID: "c"}}

@@ -151,7 +151,7 @@ func (r *Registrar) LinkChecksHere(ctx context.Context, key stele.NamespaceKey) 
 		}
 		var above LinkChecks
 		if value != nil && json.Unmarshal(value, &above) == nil {
-			return LinkChecks{Namespace: above.Namespace, Scheme: above.Scheme, On: above.On}, false, nil
+			return LinkChecks{Namespace: above.Namespace, Scheme: above.Scheme, On: above.On, FallBack: above.FallBack}, false, nil
 		}
 	}
 	return l, false, nil
@@ -208,6 +208,13 @@ func (r *Registrar) SetLinkChecks(ctx context.Context, key stele.NamespaceKey, c
 		l, before, err := r.linkChecks(ctx, op, key, stele.RoleOwner)
 		if err != nil && !AreChecksDamaged(err) {
 			return l, err
+		}
+		if err == nil && before == nil { // what is not set here stays as it is above
+			above, _, err := r.LinkChecksHere(ctx, key)
+			if err != nil {
+				return l, err
+			}
+			l.On, l.FallBack = above.On, above.FallBack
 		}
 		change(&l)
 		for i := range l.Own {

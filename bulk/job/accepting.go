@@ -89,10 +89,13 @@ func (w *working) accept(ctx context.Context) error {
 		if err := w.holds(); err != nil {
 			return err
 		}
-		done, err := w.Board.mover().Write(user, moves, w.job.Import)
+		mover := w.Board.mover()
+		mover.Resumed = w.resumed
+		done, err := mover.Write(user, moves, w.job.Import)
 		if err != nil {
 			return err
 		}
+		w.resumed = false
 		counts, p := w.job.Counts, part{}
 		for i := range done {
 			o := Outcome{ID: done[i].ID.String(), Kind: Changed}

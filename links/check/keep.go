@@ -142,6 +142,9 @@ func (b *batch) setStatus(ctx context.Context, t *target, before, s *links.Statu
 	var old Finding
 	if decode(b.c, t.key.found(), value, &old) && old.URL == t.url {
 		f.Copy, f.CopyAt, f.CopyAsked = old.Copy, old.CopyAt, old.CopyAsked
+		if e == nil || e.Cause == links.AskedToWait { // the state is that of an earlier answer, so what was seen is, too
+			f.Final, f.Title, f.Wall = old.Final, old.Title, old.Wall
+		}
 	}
 	return b.setJSON(ctx, t.key.found(), f)
 }

@@ -139,6 +139,18 @@ func (f *linkForm) fill(v *deskpage.LinkSettings) {
 	}
 }
 
+// keepTimes gives pauses whose day is the same as before the time of the day that they had: the form shows days.
+func keepTimes(pauses, before []registrar.HostPause) []registrar.HostPause {
+	for i := range pauses {
+		for _, b := range before {
+			if p := &pauses[i]; b.Host == p.Host && b.Until.UTC().Format(time.DateOnly) == p.Until.Format(time.DateOnly) {
+				p.Until = b.Until
+			}
+		}
+	}
+	return pauses
+}
+
 // saveLinks changes how the targets of a namespace are checked, or tells what is wrong with the form.
 func (c *call) saveLinks() error {
 	if err := c.readForm(); err != nil {
@@ -155,7 +167,7 @@ func (c *call) saveLinks() error {
 		_, err = c.h.o.Registrar.SetLinkChecks(c.ctx, ns.Key(), func(l *registrar.LinkChecks) {
 			l.On = (l.On || do == "on") && do != "off"
 			if c.r.PostForm.Has("quota") { // the button alone leaves the rest as it is
-				l.Quota, l.Own, l.Pauses = want.Quota, want.Own, want.Pauses
+				l.Quota, l.Own, l.Pauses = want.Quota, want.Own, keepTimes(want.Pauses, l.Pauses)
 			}
 		})
 		if err == nil {
