@@ -2,6 +2,8 @@ package bulk
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -39,8 +41,11 @@ type Mover struct {
 // MaxMoves is how many targets are moved at once; the others follow when these are done.
 const MaxMoves = 10_000
 
-// Moves returns what findings of the link checker propose, at most [MaxMoves], and whether there is more.
-func Moves(findings iter.Seq2[apijson.LinkFinding, error]) (moves []Move, more bool, err error) {
+// Moves returns what findings of the link checker about a host propose, at most [MaxMoves], and whether there is more.
+func Moves(host string, findings iter.Seq2[apijson.LinkFinding, error]) (moves []Move, more bool, err error) {
+	if host == "" {
+		return nil, false, &stele.Error{Op: "accept addresses", Kind: stele.Invalid, Err: stele.Problems{{Path: "host", Err: stele.Messagef("links.host-missing", "give the host from which the targets have moved")}}}
+	}
 	for f, err := range findings {
 		switch {
 		case err != nil:
@@ -53,6 +58,13 @@ func Moves(findings iter.Seq2[apijson.LinkFinding, error]) (moves []Move, more b
 		moves = append(moves, Move{ID: f.ID, Target: f.Target, Old: f.URL, New: f.Final})
 	}
 	return moves, false, nil
+}
+
+// Digest returns what stands for moves: those are written that a user has seen, and no others.
+func Digest(moves []Move) string {
+	h := sha256.New()
+	_ = json.NewEncoder(h).Encode(moves) // texts and numbers are always JSON
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // Cut returns moves in parts of about so many. Those of a record, which are one after the other, stay together.
@@ -69,28 +81,28 @@ func Cut(moves []Move, size int) (parts [][]Move) {
 
 // Judge finds out what becomes of each record, and tells that.
 func (m *Mover) Judge(ctx context.Context, moves []Move, told func(Replaced) error) (ReplaceCounts, error) {
-	return m.each(ctx, moves, 0, told)
+	counts, err := m.each(ctx, moves, 0, told)
+	counts.Digest = Digest(moves)
+	return counts, err
 }
 
-// Run changes the records as an import, and tells what became of each. Expect is how many records the caller agrees to change: if
-// there are more or fewer, nothing is written, and the error is a Conflict.
-func (m *Mover) Run(ctx context.Context, label string, moves []Move, expect int, told func(Replaced) error) (ReplaceCounts, error) {
-	counts, err := m.each(ctx, moves, 0, func(Replaced) error { return nil })
-	if err != nil {
+// Run changes the records as an import, and tells what became of each. The digest is that of the moves to which the caller agreed: if there are
+// others by now, nothing is written, and the error is a Conflict.
+func (m *Mover) Run(ctx context.Context, label string, moves []Move, digest string, told func(Replaced) error) (ReplaceCounts, error) {
+	if digest != Digest(moves) {
+		return ReplaceCounts{}, stele.Errorf("accept addresses", stele.ID{}, stele.Conflict, "links.moves-differ",
+			"other targets have moved by now than you have seen; nothing was written; look at them again")
+	}
+	if counts, err := m.each(ctx, moves, 0, func(Replaced) error { return nil }); err != nil {
 		return ReplaceCounts{}, err
-	}
-	if n := counts.Changed; n != expect {
-		return ReplaceCounts{}, stele.Errorf("accept addresses", stele.ID{}, stele.Conflict, "replace.count-not-expected",
-			"{count} records would change now, not {expected}; nothing was written; look at them again", n, expect)
-	}
-	if expect == 0 {
+	} else if counts.Changed == 0 {
 		return m.each(ctx, moves, 0, told)
 	}
 	number, err := m.Registrar.BeginImport(ctx, label)
 	if err != nil {
 		return ReplaceCounts{}, err
 	}
-	counts, err = m.each(ctx, moves, number, told)
+	counts, err := m.each(ctx, moves, number, told)
 	counts.Import = number
 	noted := m.Registrar.NoteImport(context.WithoutCancel(ctx), number, registrar.ImportCounts{Updated: counts.Changed, Refused: counts.Refused})
 	return counts, errors.Join(err, noted)

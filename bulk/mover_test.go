@@ -3,10 +3,12 @@ package bulk_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // TestMove: targets get their new addresses if they still have those that were checked, no record is written twice, and all can
@@ -32,11 +34,16 @@ func TestMove(t *testing.T) {
 	if err != nil || judged.Changed != records-1 || judged.Refused != 1 || refused != s.id(7).String() || s.count("https://example.org/new/") != 0 {
 		t.Fatalf("%+v %v, refused %s", judged, err, refused)
 	}
-	if _, err := mover.Run(s.ctx, "example.org", moves, records, quiet); !errors.Is(err, stele.Conflict) || s.count("https://example.org/new/") != 0 {
-		t.Fatalf("another number than was seen: %v", err)
+	if judged.Digest != bulk.Digest(moves) {
+		t.Errorf("the digest is %q", judged.Digest)
+	}
+	other := slices.Clone(moves) // as many, and one of them leads elsewhere
+	other[3].New = "https://evil.example.org/3"
+	if _, err := mover.Run(s.ctx, "example.org", other, judged.Digest, quiet); !errors.Is(err, stele.Conflict) || s.count("https://example.org/new/") != 0 {
+		t.Fatalf("others than were seen: %v", err)
 	}
 	errCut, told := errors.New("cut off"), 0
-	if _, err := mover.Run(s.ctx, "example.org", moves, records-1, func(bulk.Replaced) error {
+	if _, err := mover.Run(s.ctx, "example.org", moves, judged.Digest, func(bulk.Replaced) error {
 		if told++; told == 500 {
 			return errCut
 		}
@@ -49,7 +56,7 @@ func TestMove(t *testing.T) {
 		t.Fatalf("%d records were changed by the first attempt", done)
 	}
 	// Again: what was moved is not what was checked any more.
-	counts, err := mover.Run(s.ctx, "example.org", moves, records-1-done, quiet)
+	counts, err := mover.Run(s.ctx, "example.org", moves, judged.Digest, quiet)
 	if err != nil || counts.Changed != records-1-done || s.count("https://example.org/new/") != records-1 {
 		t.Fatalf("%+v %v", counts, err)
 	}
@@ -72,7 +79,7 @@ func TestMoveTakenBack(t *testing.T) {
 	s := newReplaceSite(t, 2)
 	moves := []bulk.Move{{ID: s.id(0).String(), Old: "https://example.org/0", New: "https://example.org/new/0"}, {ID: s.id(1).String(), Old: "https://example.org/1", New: "https://example.org/new/1"}}
 	mover := &bulk.Mover{Registrar: s.r, Schemes: s.schemes}
-	counts, err := mover.Run(s.ctx, "example.org", moves[:1], 1, quiet)
+	counts, err := mover.Run(s.ctx, "example.org", moves[:1], bulk.Digest(moves[:1]), quiet)
 	if err != nil || counts.Changed != 1 {
 		t.Fatalf("%+v %v", counts, err)
 	}
@@ -108,5 +115,12 @@ func TestCutMoves(t *testing.T) {
 	moves := []bulk.Move{{ID: "a"}, {ID: "b"}, {ID: "b", Target: 1}, {ID: "b", Target: 2}, {ID: "c"}}
 	if got := fmt.Sprint(bulk.Cut(moves, 2)); got != "[[{a 0  } {b 0  } {b 1  } {b 2  }] [{c 0  }]]" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestMovesOfNoHost: all that has moved anywhere is not accepted at once.
+func TestMovesOfNoHost(t *testing.T) {
+	if _, _, err := bulk.Moves("", func(func(apijson.LinkFinding, error) bool) {}); stele.KindOf(err) != stele.Invalid {
+		t.Errorf("without a host: %v", err)
 	}
 }

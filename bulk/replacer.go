@@ -56,6 +56,7 @@ type ReplaceCounts struct {
 	Import  uint64 // the number of the run; 0 if nothing was written
 	Changed int
 	Refused int
+	Digest  string // of what a Mover was given; see [Digest]
 }
 
 // replacePart is how many records are judged or written together, and replaceBytes how large they

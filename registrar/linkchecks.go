@@ -164,34 +164,41 @@ func (r *Registrar) CheckedNamespaces(ctx context.Context, least stele.Role, lim
 	if err != nil || len(spaces) == 0 {
 		return nil, err
 	}
-	var taken []stele.NamespaceKey
-	within := func(key stele.NamespaceKey, all []stele.NamespaceKey) bool {
-		return slices.ContainsFunc(all, func(above stele.NamespaceKey) bool {
-			return above.Scheme == key.Scheme && strings.HasPrefix(key.Prefix, above.Prefix)
-		})
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, err
 	}
-	var on []stele.NamespaceKey
+	on := make(map[stele.NamespaceKey]bool, len(spaces))
 	for i := range spaces {
-		if spaces[i].On {
-			on = append(on, spaces[i].Key())
+		on[spaces[i].Key()] = spaces[i].On
+	}
+	taken := make(map[stele.NamespaceKey]bool)
+	q := NamespaceQuery{Role: least, Match: func(ns *stele.Namespace) bool {
+		decided, checked := false, false
+		for _, above := range s.ancestorsAt(ns.Key()) { // the nearest first, which is ns itself
+			if taken[above.Key()] {
+				return false
+			}
+			if is, set := on[above.Key()]; set && !decided {
+				decided, checked = true, is
+			}
+		}
+		return checked
+	}}
+	for more := true; more && len(list) < limit; {
+		var found []FoundNamespace
+		q.Limit = limit - len(list)
+		if found, more, err = r.FindNamespaces(ctx, q); err != nil || len(found) == 0 {
+			return list, err
+		}
+		q.After = found[len(found)-1].Key()
+		for _, ns := range found {
+			if !slices.ContainsFunc(s.ancestorsAt(ns.Key()), func(above *stele.Namespace) bool { return taken[above.Key()] }) {
+				taken[ns.Key()], list = true, append(list, ns)
+			}
 		}
 	}
-	found, _, err := r.FindNamespaces(ctx, NamespaceQuery{Role: least, Limit: limit, Match: func(ns *stele.Namespace) bool {
-		return within(ns.Key(), on)
-	}})
-	for _, ns := range found {
-		if within(ns.Key(), taken) {
-			continue
-		}
-		l, _, err := r.LinkChecksHere(ctx, ns.Key())
-		if err != nil {
-			return nil, err
-		}
-		if l.On {
-			taken, list = append(taken, ns.Key()), append(list, ns)
-		}
-	}
-	return list, err
+	return list, nil
 }
 
 // AreChecksDamaged reports whether an error says that settings of checks can't be read. An owner can set them anew.
@@ -340,6 +347,29 @@ func (r *Registrar) CheckedPrefixes(ctx context.Context, key stele.NamespaceKey)
 	}
 	slices.Sort(list)
 	return list, nil
+}
+
+// CheckedNames returns with which texts the names of a namespace begin, and what reports whether a name belongs to it: a name may begin with the
+// text of a namespace and belong to another, as urn:example2:x does. The key may also be a prefix that is not that of a namespace. The caller is a server.
+func (r *Registrar) CheckedNames(ctx context.Context, key stele.NamespaceKey) (begin []string, has func(stele.ID) bool, err error) {
+	beside, err := r.CheckedPrefixes(ctx, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	begin = []string{key.Prefix}
+	for _, prefix := range beside { // in order, so that what begins with another one follows it
+		if !slices.ContainsFunc(begin, func(b string) bool { return strings.HasPrefix(prefix, b) }) {
+			begin = append(begin, prefix)
+		}
+	}
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return begin, func(id stele.ID) bool {
+		return id.Scheme() == key.Scheme && (key.Prefix == "" || s.schemes.IsWithin(id, key.Prefix) ||
+			slices.ContainsFunc(s.ancestorsOf(id), func(ns *stele.Namespace) bool { return ns.Key() == key }))
+	}, nil
 }
 
 const opChecks = "keep link checks"

@@ -116,9 +116,9 @@ func (r *Registry) CheckLinks(ctx context.Context, ids []stele.ID, since time.Ti
 }
 
 // LookAtLink says what a person saw at a target.
-func (r *Registry) LookAtLink(ctx context.Context, id stele.ID, target int, works bool) error {
+func (r *Registry) LookAtLink(ctx context.Context, id stele.ID, target int, works bool, answer string) error {
 	const op = "look at link"
-	text, err := json.Marshal(&apijson.LinkLook{Target: target, Works: works})
+	text, err := json.Marshal(&apijson.LinkLook{Target: target, Works: works, Answer: answer})
 	if err != nil {
 		return tell(op, err)
 	}

@@ -21,9 +21,9 @@ func (r *Registry) Replace(ctx context.Context, p bulk.Replacement, expect int, 
 	return r.replace(ctx, apijson.Replacement{From: p.From, To: p.To, Namespace: p.Namespace, Expect: &expect}, told)
 }
 
-// AcceptMoved gives targets the addresses to which they moved; with expect nil it tells what that would do. See [bulk.Mover].
-func (r *Registry) AcceptMoved(ctx context.Context, key stele.NamespaceKey, host string, expect *int, told func(bulk.Replaced) error) (bulk.ReplaceCounts, error) {
-	return r.change(ctx, "accept addresses", "acceptmoved", apijson.LinkAcceptance{Prefix: key.String(), Host: host, Expect: expect}, told)
+// AcceptMoved gives targets the addresses to which they moved; without a digest it tells what that would do. See [bulk.Mover].
+func (r *Registry) AcceptMoved(ctx context.Context, key stele.NamespaceKey, host, digest string, told func(bulk.Replaced) error) (bulk.ReplaceCounts, error) {
+	return r.change(ctx, "accept addresses", "acceptmoved", apijson.LinkAcceptance{Prefix: key.String(), Host: host, Digest: digest}, told)
 }
 
 func (r *Registry) replace(ctx context.Context, want apijson.Replacement, told func(bulk.Replaced) error) (bulk.ReplaceCounts, error) {
@@ -55,7 +55,7 @@ func (r *Registry) change(ctx context.Context, op, path string, want any, told f
 		case line.ID == "" && line.Problem != nil:
 			return counts, under(op, stele.ID{}, r.problem(line.Problem, line.Problem.Status))
 		case line.Done:
-			return bulk.ReplaceCounts{Import: line.Import, Changed: line.Changed, Refused: line.Refused}, nil
+			return bulk.ReplaceCounts{Import: line.Import, Changed: line.Changed, Refused: line.Refused, Digest: line.Digest}, nil
 		}
 		one := bulk.Replaced{Title: apijson.Legible(line.Title), Old: apijson.Legible(line.Old), New: apijson.Legible(line.New)}
 		if one.ID, err = r.o.Schemes.Parse(line.ID); err != nil {

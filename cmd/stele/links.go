@@ -87,7 +87,8 @@ func (p *program) linksCheckCommand() *cobra.Command {
 		Use:   "check [PREFIX]",
 		Short: "Check the targets of names",
 		Long: `Check prints what is known of the targets of all names that begin with PREFIX, or of those in
-the file of --ids, one a line: the state, the name, the URL, and what was seen. Targets that
+the file of --ids, one a line: the state, the name, the URL, what was seen, and what stands
+for this answer, for 'stele links looked'. Targets that
 were never checked are checked first; with --now all are, which takes about 5 seconds for
 each target of a host. What works is printed with --json only.
 
@@ -239,7 +240,7 @@ func (p *program) printTarget(f *apijson.LinkFinding, show bool) error {
 			seen += " of " + f.CopyAt.Format(time.DateOnly)
 		}
 	}
-	return p.say("%-9s %s  %s  %s\n", printable(state), printable(f.ID), printable(f.URL), printable(seen))
+	return p.say("%-9s %s  %s  %s  %s\n", printable(state), printable(f.ID), printable(f.URL), printable(seen), printable(f.Answer))
 }
 
 func (p *program) linksReportCommand() *cobra.Command {
@@ -474,28 +475,36 @@ func (p *program) printLinkChecks(s *registrar.LinkChecks) error {
 func (p *program) linksLookedCommand() *cobra.Command {
 	var works, gone bool
 	var number int
+	var answer string
 	cmd := &cobra.Command{
 		Use:   "looked ID",
 		Short: "Say what you saw at a target",
-		Long: `Looked keeps that you looked at a target, and that it works or is gone. That it works is
-remembered for the answer that the checker got last: another answer is told again.`,
-		Example: "  stele links looked ark:12345/x54xz321 --works\n  stele links looked ark:12345/x54xz321 --target 2 --gone",
+		Long: `Looked keeps that you looked at a target, and that it works or is gone. --answer is the last
+word of the line about the target that 'stele links report' or 'stele links check' printed:
+what you say is about this address and this answer. It is refused if the target or the
+answer of its server is another one by now. That a target works is remembered for this
+answer: another one is told again.`,
+		Example: "  stele links looked ark:12345/x54xz321 --works --answer 5f0c3a91\n  stele links looked ark:12345/x54xz321 --target 2 --gone --answer 5f0c3a91",
 		Args:    usage.OneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if works == gone {
 				return usage.Errorf(cmd, "links.works-or-gone", "give either --works or --gone")
+			}
+			if answer == "" {
+				return usage.Errorf(cmd, "links.answer-missing", "give --answer with the last word of the line that 'stele links report' prints about the target")
 			}
 			return p.withLinks(cmd, &checkFlags{}, func(ctx context.Context, l *Registry) error {
 				id, err := l.Parse(args[0])
 				if err != nil {
 					return err
 				}
-				return l.LookAtLink(ctx, id, number-1, works)
+				return l.LookAtLink(ctx, id, number-1, works, answer)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&works, "works", false, "it works")
 	cmd.Flags().BoolVar(&gone, "gone", false, "it is gone")
+	cmd.Flags().StringVar(&answer, "answer", "", "what stands for the `answer` at which you looked, as the report prints it")
 	cmd.Flags().IntVar(&number, "target", 1, "`number` of the target in the record")
 	return usage.NeverFiles(cmd)
 }

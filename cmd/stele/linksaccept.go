@@ -12,20 +12,21 @@ import (
 )
 
 func (p *program) linksAcceptCommand() *cobra.Command {
-	var f replaceFlags
+	var dryRun, yes bool
+	var digest string
 	cmd := &cobra.Command{
-		Use:   "accept PREFIX HOST --dry-run | --expect NUMBER | --yes",
+		Use:   "accept PREFIX HOST --dry-run | --digest DIGEST | --yes",
 		Short: "Give targets the addresses to which they have moved",
 		Long: `Accept changes the targets at HOST of names that begin with PREFIX, if the checks have found
 that they redirect to another address permanently. A target changes only if it still has the
 address that was checked.
 
---dry-run prints the first changes and how many records change, and writes nothing. Give
-this number to --expect then: accept writes only if as many records change. --yes writes
-without a number. At most 10,000 targets change at once; give the command again for others.
+--dry-run prints the first changes, how many records change, and a digest that stands for
+all of them, and writes nothing. Give the digest to --digest then: accept writes only if the
+changes are still these. --yes writes without a look. At most 10,000 targets change at once; give the command again for others.
 
 Accept prints the number of an import. 'stele revert --import NUMBER' undoes it.`,
-		Example: "  stele links accept ark:12345 old.example.org --dry-run\n  stele links accept ark:12345 old.example.org --expect 312",
+		Example: "  stele links accept ark:12345 old.example.org --dry-run\n  stele links accept ark:12345 old.example.org --digest 1c7a6b09d2f3e4855a6b7c8d9e0f1a2b",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usage.Errorf(cmd, "links.accept-incomplete", "give a prefix and a host, as in: ark:12345 old.example.org")
@@ -33,52 +34,50 @@ Accept prints the number of an import. 'stele revert --import NUMBER' undoes it.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			given := 0
-			for _, name := range []string{"dry-run", "expect", "yes"} {
-				if cmd.Flags().Changed(name) {
-					given++
-				}
-			}
-			if given != 1 || f.expect < 0 {
-				return usage.Errorf(cmd, "flag.replace-unconfirmed", "give --dry-run to see how many records change, and then --expect with this number, or --yes")
+			host := strings.ToLower(strings.TrimSpace(args[1]))
+			switch {
+			case host == "":
+				return usage.Errorf(cmd, "links.accept-incomplete", "give a prefix and a host, as in: ark:12345 old.example.org")
+			case !isConfirmed(cmd, "digest") || !dryRun && !yes && digest == "":
+				return usage.Errorf(cmd, "flag.accept-unconfirmed", "give --dry-run to see what changes, and then --digest with the digest that it prints, or --yes")
 			}
 			return p.withLinks(cmd, &checkFlags{}, func(ctx context.Context, l *Registry) error {
 				key, err := l.ParsePrefix(args[0])
 				if err != nil {
 					return err
 				}
-				return p.acceptMoved(ctx, l, key, strings.ToLower(args[1]), f)
+				return p.acceptMoved(ctx, l, key, host, digest, dryRun)
 			})
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would change, and change nothing")
-	flags.IntVar(&f.expect, "expect", 0, "write only if this `number` of records changes")
-	flags.BoolVar(&f.yes, "yes", false, "write without a number")
+	flags.BoolVar(&dryRun, "dry-run", false, "print what would change, and change nothing")
+	flags.StringVar(&digest, "digest", "", "write only if the changes have this `digest`, which --dry-run prints")
+	flags.BoolVar(&yes, "yes", false, "write without a digest")
 	return usage.NeverFiles(cmd)
 }
 
-// acceptMoved judges what would change, and writes it unless it is a dry run.
-func (p *program) acceptMoved(ctx context.Context, l *Registry, key stele.NamespaceKey, host string, f replaceFlags) error {
-	report := replaceReport{program: p, dry: f.dryRun}
-	if f.dryRun || f.yes {
+// acceptMoved writes what a digest stands for. Without a digest it judges what would change, and writes it unless it is a dry run.
+func (p *program) acceptMoved(ctx context.Context, l *Registry, key stele.NamespaceKey, host, digest string, dryRun bool) error {
+	report := replaceReport{program: p, dry: dryRun}
+	if digest == "" {
 		told := report.add
-		if f.yes {
+		if !dryRun {
 			told = func(bulk.Replaced) error { return nil }
 		}
-		counts, err := l.AcceptMoved(ctx, key, host, nil, told)
+		counts, err := l.AcceptMoved(ctx, key, host, "", told)
 		if err != nil {
 			return err
 		}
 		if counts.Changed+counts.Refused == 0 {
 			return refuse("accept addresses", stele.NotFound, "links.nothing-moved", "no target at {host} is known to have moved", host)
 		}
-		if f.dryRun {
+		if dryRun {
 			return report.end(counts)
 		}
-		f.expect = counts.Changed
+		digest = counts.Digest
 	}
-	counts, err := l.AcceptMoved(ctx, key, host, &f.expect, report.add)
+	counts, err := l.AcceptMoved(ctx, key, host, digest, report.add)
 	if err != nil {
 		return err
 	}

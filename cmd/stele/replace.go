@@ -50,13 +50,7 @@ twice.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			given := 0
-			for _, name := range []string{"dry-run", "expect", "yes"} {
-				if cmd.Flags().Changed(name) {
-					given++
-				}
-			}
-			if given != 1 || f.expect < 0 {
+			if !isConfirmed(cmd, "expect") || f.expect < 0 {
 				return usage.Errorf(cmd, "flag.replace-unconfirmed", "give --dry-run to see how many records change, and then --expect with this number, or --yes")
 			}
 			r, err := bulk.NewReplacement(args[0], args[1], "")
@@ -81,6 +75,17 @@ twice.`,
 	flags.IntVar(&f.expect, "expect", 0, "write only if this `number` of records changes")
 	flags.BoolVar(&f.yes, "yes", false, "write without a number")
 	return usage.NeverFiles(cmd)
+}
+
+// isConfirmed reports whether a command that changes many records got exactly one of --dry-run, --yes, and the flag that has what was seen.
+func isConfirmed(cmd *cobra.Command, seen string) bool {
+	given := 0
+	for _, name := range []string{"dry-run", "yes", seen} {
+		if cmd.Flags().Changed(name) {
+			given++
+		}
+	}
+	return given == 1
 }
 
 // replace judges a replacement, and writes it unless it is a dry run.
@@ -164,7 +169,8 @@ func (r *replaceReport) end(n bulk.ReplaceCounts) error {
 			Changed int    `json:"changed"`
 			Refused int    `json:"refused"`
 			DryRun  bool   `json:"dryRun,omitempty"`
-		}{n.Import, n.Changed, n.Refused, r.dry}); err != nil {
+			Digest  string `json:"digest,omitempty"`
+		}{n.Import, n.Changed, n.Refused, r.dry, n.Digest}); err != nil {
 			return err
 		}
 	} else {
@@ -181,6 +187,9 @@ func (r *replaceReport) end(n bulk.ReplaceCounts) error {
 		}
 		if r.dry {
 			text = fmt.Sprintf("%s records would change, %s refused; nothing was written", grouped(int64(n.Changed)), grouped(int64(n.Refused)))
+			if n.Digest != "" {
+				text += "; digest " + n.Digest
+			}
 		}
 		if _, err := fmt.Fprintln(r.stdout, text); err != nil {
 			return err

@@ -1,6 +1,12 @@
 package apijson
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // LinkChecks are how the targets of a namespace are checked.
 type LinkChecks struct {
@@ -46,6 +52,7 @@ type LinkFinding struct {
 	Next    time.Time `json:"next,omitzero" doc:"When it is asked again."`
 	Drift   string    `json:"drift,omitempty" doc:"How the content differs from what was there." enum:"text-changed,type-changed,promise-broken,host-of-others"`
 
+	Answer    string    `json:"answer,omitempty" doc:"Stands for the address that was asked and for what was seen there. Send it with what you saw yourself."`
 	Look      bool      `json:"look,omitempty" doc:"It has been blocked for half a year: a person should look."`
 	Copy      string    `json:"copy,omitempty" doc:"The address of an archived copy, which may be added as a further target."`
 	CopyAt    time.Time `json:"copyAt,omitzero" doc:"When the copy was made."`
@@ -55,6 +62,12 @@ type LinkFinding struct {
 // IsBroken reports whether the target leads nowhere, or not to what was promised.
 func (f *LinkFinding) IsBroken() bool {
 	return f.State == "broken" || f.State == "gone" || f.Drift == "promise-broken"
+}
+
+// Sight returns what stands for the address and the answer of its server: what a person says who looked is about these and no others.
+func (f *LinkFinding) Sight() string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{f.URL, f.Cause, strconv.Itoa(f.Status), f.Final, f.Drift}, "\n")))
+	return hex.EncodeToString(sum[:4])
 }
 
 // What findings are about, for people: a state, or one of these. Content that differs is told as drifted, unless it breaks a promise.
@@ -107,7 +120,7 @@ type LinkOverview struct {
 type LinkAcceptance struct {
 	Prefix string `json:"prefix" doc:"What the names begin with." example:"ark:12345"`
 	Host   string `json:"host" minLength:"1" doc:"From which the targets have moved." example:"old.example.org"`
-	Expect *int   `json:"expect,omitempty" doc:"How many records change. Without it nothing is written."`
+	Digest string `json:"digest,omitempty" doc:"That of the answer to a request without it. Nothing is written without it, or if other targets have moved by now."`
 }
 
 // LinkMoved is a host whose targets have new addresses.
@@ -142,6 +155,7 @@ type LinkChecked struct {
 
 // LinkLook is what a person saw who looked at a target.
 type LinkLook struct {
-	Target int  `json:"target" minimum:"0" doc:"The number of the target in the record, from 0."`
-	Works  bool `json:"works" doc:"It works; otherwise it is gone."`
+	Target int    `json:"target" minimum:"0" doc:"The number of the target in the record, from 0."`
+	Works  bool   `json:"works" doc:"It works; otherwise it is gone."`
+	Answer string `json:"answer" minLength:"1" doc:"That of the finding that you looked at. Another one by now is a conflict." example:"5f0c3a91"`
 }

@@ -20,5 +20,6 @@ type Replaced struct {
 	Import  uint64   `json:"import,omitempty" doc:"The number by which the replacement can be reverted, as an import."`
 	Changed int      `json:"changed,omitempty"`
 	Refused int      `json:"refused,omitempty"`
+	Digest  string   `json:"digest,omitempty" doc:"Of acceptMoved: stands for all that would change. Send it to have that written."`
 	Problem *Problem `json:"problem,omitempty" doc:"Why a record was refused; without an ID, why the replacement ended before its end. Send the request again to go on."`
 }

@@ -46,7 +46,7 @@ func TestLookList(t *testing.T) {
 	if list := looks(); len(list) != 1 || list[0] != id.String() {
 		t.Errorf("after 180 days: %v", list)
 	}
-	if err := c.Look(g.as("ed"), id, 0, true); err != nil {
+	if err := g.sayLooked(c, "ed", id, 0, true); err != nil {
 		t.Fatal(err)
 	}
 	for range 200 {
@@ -83,7 +83,7 @@ func TestLookWhilePostponed(t *testing.T) {
 	if err := w.add(t.Context(), keyOf(id, 0), "", false); err != nil || len(w.later) != 1 {
 		t.Fatalf("%d are postponed, %v", len(w.later), err)
 	}
-	if err := c.Look(g.as("ed"), id, 0, true); err != nil {
+	if err := g.sayLooked(c, "ed", id, 0, true); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.flush(t.Context()); err != nil {
@@ -225,5 +225,60 @@ func TestSigned(t *testing.T) {
 	rec.Persistence.Level = stele.Stable
 	if got := signed(rec, &stele.Target{Service: stele.N2L}); got != nil {
 		t.Errorf("nothing is promised, and %v", got)
+	}
+}
+
+// What a person says is about the address and the answer that they saw, and about no others.
+func TestLookAtAnother(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	id := g.register("ark:12345/x5a", "https://a.example/1")
+	g.status["https://a.example/1"] = 403
+	g.on(nil)
+	g.work(c)
+	answer := func() string {
+		found, err := c.Show(g.as("ruth"), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found[0].Answer
+	}
+	seen := answer()
+	again := func() {
+		if err := c.Ask(g.as("ed"), id); err != nil {
+			t.Fatal(err)
+		}
+		g.work(c)
+	}
+	again()
+	if now := answer(); now != seen || seen == "" {
+		t.Errorf("the same answer is %q, and was %q", now, seen)
+	}
+	g.status["https://a.example/1"] = 401
+	again()
+	if err := c.Look(g.as("ed"), id, 0, true, seen); stele.KindOf(err) != stele.Conflict {
+		t.Errorf("another answer: %v", err)
+	}
+	g.setURL(id, "https://a.example/2")
+	g.status["https://a.example/2"] = 401
+	seen = answer()
+	g.work(c)
+	again()
+	if err := c.Look(g.as("ed"), id, 0, true, seen); stele.KindOf(err) != stele.Conflict {
+		t.Errorf("another address: %v", err)
+	}
+	if err := c.Look(g.as("ed"), id, 0, true, ""); stele.KindOf(err) != stele.Conflict {
+		t.Errorf("no answer: %v", err)
+	}
+	g.want(c, id, "blocked")
+	seen = answer()
+	for range 2 { // a request that is sent again is not refused
+		if err := c.Look(g.as("ed"), id, 0, false, seen); err != nil {
+			t.Fatal(err)
+		}
+		g.want(c, id, "gone")
+	}
+	if err := c.Look(g.as("ed"), id, 0, true, seen); stele.KindOf(err) != stele.Conflict {
+		t.Errorf("another user has looked since: %v", err)
 	}
 }

@@ -3,10 +3,13 @@ package check
 import (
 	"context"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/links"
+	"github.com/stele-id/stele/registrar"
 )
 
 const (
@@ -30,11 +33,11 @@ func (c *Checker) FindingsOf(ctx context.Context, prefix stele.NamespaceKey, onl
 			yield(Finding{}, err)
 			return
 		}
-		for f, err := range c.told(ctx, prefix, after) {
+		for f, err := range c.told(ctx, prefix, after, func() bool { return true }) {
 			if err == nil && (!c.isMeant(&f, only) || !c.isSeen(ctx, sight, &f)) {
 				continue
 			}
-			f.Look = c.isToLook(&f)
+			c.complete(&f)
 			if !yield(f, err) || err != nil {
 				return
 			}
@@ -42,21 +45,38 @@ func (c *Checker) FindingsOf(ctx context.Context, prefix stele.NamespaceKey, onl
 	}
 }
 
-// told yields findings as they are kept.
-func (c *Checker) told(ctx context.Context, prefix stele.NamespaceKey, after string) iter.Seq2[Finding, error] {
+// told yields findings about names of a namespace as they are kept, and calls read for each cell that it reads, until that reports false.
+func (c *Checker) told(ctx context.Context, prefix stele.NamespaceKey, after string, read func() bool) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
-		from, start := foundCells+prefix.Scheme+"\t", ""
-		if after != "" {
-			start = from + after
+		begin, has, err := c.o.Registrar.CheckedNames(asServer(ctx), prefix)
+		if err != nil {
+			yield(Finding{}, err)
+			return
 		}
-		for cell, err := range c.o.Registrar.CheckList(asServer(ctx), from+prefix.Prefix, start) {
-			var f Finding
-			if err == nil && !decode(c, cell.Name, cell.Value, &f) {
-				continue
+		from := foundCells + prefix.Scheme + "\t"
+		if at := slices.IndexFunc(begin, func(b string) bool { return strings.HasPrefix(after, b) }); at > 0 {
+			begin = begin[at:]
+		}
+		for i, text := range begin {
+			start := ""
+			if i == 0 && after != "" {
+				start = from + after
 			}
-			f.Scheme = prefix.Scheme
-			if !yield(f, err) || err != nil {
-				return
+			for cell, err := range c.o.Registrar.CheckList(asServer(ctx), from+text, start) {
+				if err == nil && !read() {
+					return
+				}
+				var f Finding
+				if err == nil {
+					id, _, bad := key(strings.TrimPrefix(cell.Name, foundCells)).parse()
+					if bad != nil || !has(id) || !decode(c, cell.Name, cell.Value, &f) {
+						continue
+					}
+				}
+				f.Scheme = prefix.Scheme
+				if !yield(f, err) || err != nil {
+					return
+				}
 			}
 		}
 	}
@@ -94,13 +114,13 @@ func (c *Checker) Overview(ctx context.Context, prefix stele.NamespaceKey, first
 	o := &overview{c: c, hosts: make(map[string]*apijson.LinkHost), moved: make(map[string]int),
 		LinkOverview: apijson.LinkOverview{Counts: make(map[string]int), First: make(map[string][]Finding)}}
 	read := 0
-	for f, err := range c.told(ctx, prefix, "") {
+	for f, err := range c.told(ctx, prefix, "", func() bool {
+		read++
+		o.Partial = read > most
+		return !o.Partial
+	}) {
 		if err != nil {
 			return nil, err
-		}
-		if read++; read > most {
-			o.Partial = true
-			break
 		}
 		if read <= maxVerified {
 			if !c.isSeen(ctx, sight, &f) {
@@ -113,18 +133,44 @@ func (c *Checker) Overview(ctx context.Context, prefix stele.NamespaceKey, first
 			return nil, err
 		}
 	}
-	for cell, err := range c.o.Registrar.CheckList(asServer(ctx), key(prefix.Scheme+"\t"+prefix.Prefix).due(neverChecked), "") {
-		if err != nil {
-			return nil, err
-		}
-		if _, _, err := parseDue(cell.Name); err != nil {
-			continue
-		}
-		if o.Waiting++; o.Waiting >= min(maxWaiting, most) {
-			break
-		}
+	if o.Waiting, err = c.waiting(ctx, prefix, sight, min(maxWaiting, most)); err != nil {
+		return nil, err
 	}
 	return &o.LinkOverview, nil
+}
+
+// waiting counts the targets of names of a namespace that were never checked and that the caller may list. It reads at most so many cells.
+func (c *Checker) waiting(ctx context.Context, prefix stele.NamespaceKey, sight *registrar.Sight, most int) (n int, err error) {
+	begin, has, err := c.o.Registrar.CheckedNames(asServer(ctx), prefix)
+	if err != nil {
+		return 0, err
+	}
+	read := 0
+	for _, text := range begin {
+		for cell, err := range c.o.Registrar.CheckList(asServer(ctx), key(prefix.Scheme+"\t"+text).due(neverChecked), "") {
+			if err != nil {
+				return 0, err
+			}
+			if read++; read > most {
+				return n, nil
+			}
+			_, k, bad := parseDue(cell.Name)
+			if bad != nil {
+				continue
+			}
+			id, _, bad := k.parse()
+			if bad != nil || !has(id) || !sight.Lists(id) {
+				continue
+			}
+			if read <= maxVerified {
+				if _, err := c.o.Registrar.Get(ctx, id); err != nil {
+					continue
+				}
+			}
+			n++
+		}
+	}
+	return n, nil
 }
 
 // overview counts findings.
@@ -166,6 +212,7 @@ func (o *overview) add(ctx context.Context, f *Finding, first int) error {
 		o.Counts[apijson.LinkLookYourself]++
 	}
 	if len(o.First[kind]) < first {
+		o.c.complete(f)
 		o.First[kind] = append(o.First[kind], *f)
 	}
 	return nil

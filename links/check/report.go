@@ -101,18 +101,29 @@ func (c *Checker) Show(ctx context.Context, id stele.ID) (list []Finding, err er
 		if s.URL != links.Hash(t.url) {
 			s = links.Status{}
 		}
-		f := finding(t.key, t.url, &s, nil)
 		value, err := c.o.Registrar.CheckCell(asServer(ctx), t.key.found())
 		if err != nil {
 			return nil, err
 		}
-		if isTold(&s) && decode(c, t.key.found(), value, &f) {
-			f.Scheme, f.Next = rec.ID.Scheme(), s.Next
-		}
-		f.Look = c.isToLook(&f)
-		list = append(list, f)
+		list = append(list, c.known(&t, &s, value))
 	}
 	return list, nil
+}
+
+// known returns what is known of a target; told is the value of the cell of its finding.
+func (c *Checker) known(t *target, s *links.Status, told []byte) Finding {
+	f := finding(t.key, t.url, s, nil)
+	scheme := f.Scheme
+	if isTold(s) && decode(c, t.key.found(), told, &f) {
+		f.Scheme, f.Next = scheme, s.Next
+	}
+	c.complete(&f)
+	return f
+}
+
+// complete adds to a finding what is not kept.
+func (c *Checker) complete(f *Finding) {
+	f.Look, f.Answer = c.isToLook(f), f.Sight()
 }
 
 // Ask has the targets of names checked now. An editor of each may; the names must exist.
@@ -183,8 +194,9 @@ func (c *Checker) Check(ctx context.Context, ids []stele.ID, since time.Time) (l
 	return list, waiting, c.Ask(ctx, ask...)
 }
 
-// Look keeps what a person saw who looked at a target: that it works, or that it is gone. An editor may.
-func (c *Checker) Look(ctx context.Context, id stele.ID, number int, works bool) error {
+// Look keeps what a person saw who looked at a target: that it works, or that it is gone. Answer is that of the finding at which the person looked: it is a
+// Conflict if the target or what its server answers is another one by now. An editor may.
+func (c *Checker) Look(ctx context.Context, id stele.ID, number int, works bool, answer string) error {
 	rec, err := c.o.Registrar.Get(ctx, id)
 	if err != nil {
 		return err
@@ -210,12 +222,17 @@ func (c *Checker) Look(ctx context.Context, id stele.ID, number int, works bool)
 			return errUnknown
 		}
 		before := s
-		var f Finding
 		told, err := b.read(ctx, k.found())
 		if err != nil {
 			return err
 		}
-		decode(c, k.found(), told, &f)
+		f := c.known(&t, &s, told)
+		switch { // who sends it again means the same
+		case works && s.State == links.OK && s.Cause == links.LookedFine, !works && s.State == links.Gone && s.Cause == links.LookedGone:
+			return nil
+		case f.Answer != answer:
+			return errAnother
+		}
 		final := f.Final
 		if final == "" {
 			final = t.url
@@ -229,10 +246,15 @@ func (c *Checker) Look(ctx context.Context, id stele.ID, number int, works bool)
 		s.Next = round(s.Next.Add(time.Minute - 1))
 		return b.setStatus(ctx, &t, &before, &s, nil)
 	}, func(changes []stele.CellChange) error { return c.o.Registrar.KeepLook(ctx, rec.ID, changes...) })
-	if errors.Is(err, errUnknown) {
+	switch {
+	case errors.Is(err, errUnknown):
 		return missing
+	case errors.Is(err, errAnother):
+		return &stele.Error{Op: "look at link", ID: id, Kind: stele.Conflict, Err: errAnother}
 	}
 	return err
 }
+
+var errAnother = stele.Messagef("links.answer-differs", "the target, or what its server answers, is not what you have seen; look again")
 
 var errUnknown = stele.Messagef("links.target-not-checked", "the target was not checked yet")

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func TestNamespaces(t *testing.T) {
 	}
 	set(second)
 	g.work(c)
-	for user, want := range map[string]string{"ruth": "[urn:example:x]", "olga": "[urn:example2:x urn:example:x]"} {
+	for user, want := range map[string]string{"ruth": "[urn:example:x]", "olga": "[urn:example:x]"} {
 		var got []string
 		for f, err := range c.Findings(g.as(user), first, "") {
 			if err != nil {
@@ -63,5 +64,72 @@ func TestNamesOfMinter(t *testing.T) {
 	g.work(c)
 	if found, err := c.Show(g.as("olga"), id); err != nil || found[0].State != "ok" {
 		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// What waits for its first check is counted of the names of the namespace that the user may see.
+func TestWaitingOfOthers(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	first, second := stele.NamespaceKey{Scheme: "urn", Prefix: "urn:example"}, stele.NamespaceKey{Scheme: "urn", Prefix: "urn:example2"}
+	for _, key := range []stele.NamespaceKey{first, second} {
+		if _, err := g.r.AddNamespace(g.admin, &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix, Owner: "olga", Grants: []stele.Grant{{To: "user:ruth", Role: stele.RoleReader}}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.r.SetLinkChecks(g.as("olga"), key, func(l *registrar.LinkChecks) { l.On = true }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.register("urn:example:x", "https://a.example/1")
+	g.register("urn:example:y", "https://a.example/2")
+	g.register("urn:example2:x", "https://b.example/1")
+	l, err := c.take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorker(c, l)
+	for _, step := range []func(context.Context) error{w.begin, w.look, w.look, w.look} { // nothing is asked
+		if err := step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for user, want := range map[string]int{"olga": 2, "ruth": 2} {
+		o, err := c.Overview(g.as(user), first, 0, 0)
+		if err != nil || o.Waiting != want {
+			t.Errorf("for %s %d targets wait, want %d; %v", user, o.Waiting, want, err)
+		}
+	}
+}
+
+// The limit is one of the namespaces that are told, not of those that are looked at.
+func TestCheckedNamespaces(t *testing.T) {
+	g := newRegistry(t)
+	add := func(prefix string) {
+		if _, err := g.r.AddNamespace(g.admin, &stele.Namespace{Scheme: "ark", Prefix: prefix, Owner: "olga"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.on(nil)
+	for i := range 9 {
+		add(fmt.Sprint("ark:12345/x5", i))
+	}
+	for _, prefix := range []string{"ark:12345/x6", "ark:12345/x7", "ark:12345/x7a"} {
+		add(prefix)
+		if _, err := g.r.SetLinkChecks(g.as("olga"), stele.NamespaceKey{Scheme: "ark", Prefix: prefix}, func(l *registrar.LinkChecks) { l.On = prefix != "ark:12345/x7" }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for limit, want := range map[int]string{1: "[ark:12345/x5]", 3: "[ark:12345/x5 ark:12345/x6 ark:12345/x7a]", 50: "[ark:12345/x5 ark:12345/x6 ark:12345/x7a]"} {
+		list, err := g.r.CheckedNamespaces(g.as("olga"), stele.RoleOwner, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, ns := range list {
+			got = append(got, ns.Prefix)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("at most %d: %v, want %s", limit, got, want)
+		}
 	}
 }

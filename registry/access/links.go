@@ -25,11 +25,11 @@ type Links interface {
 	// many targets these are.
 	CheckLinks(ctx context.Context, ids []stele.ID, since time.Time) (list []apijson.LinkFinding, waiting int, err error)
 
-	// AcceptMoved gives targets at a host the addresses to which they moved, if so many records change; with expect nil it tells what it would do.
-	AcceptMoved(ctx context.Context, key stele.NamespaceKey, host string, expect *int, told func(bulk.Replaced) error) (bulk.ReplaceCounts, error)
+	// AcceptMoved gives targets at a host the addresses to which they moved, if these are the ones that a digest stands for; without a digest it tells what it would do.
+	AcceptMoved(ctx context.Context, key stele.NamespaceKey, host, digest string, told func(bulk.Replaced) error) (bulk.ReplaceCounts, error)
 
-	// LookAtLink keeps what a person saw at a target.
-	LookAtLink(ctx context.Context, id stele.ID, target int, works bool) error
+	// LookAtLink keeps what a person saw at a target; answer is that of the finding at which they looked.
+	LookAtLink(ctx context.Context, id stele.ID, target int, works bool, answer string) error
 }
 
 // WithLinks gives a registry of this process what checks links. It returns false if the registry is at a server, which has
@@ -60,19 +60,19 @@ func (f *Local) CheckLinks(ctx context.Context, ids []stele.ID, since time.Time)
 }
 
 // AcceptMoved gives targets the addresses to which they moved.
-func (f *Local) AcceptMoved(ctx context.Context, key stele.NamespaceKey, host string, expect *int, told func(bulk.Replaced) error) (bulk.ReplaceCounts, error) {
-	moves, _, err := bulk.Moves(f.links.FindingsOf(ctx, key, apijson.LinkFilter{Kind: "moved", Host: host}, ""))
+func (f *Local) AcceptMoved(ctx context.Context, key stele.NamespaceKey, host, digest string, told func(bulk.Replaced) error) (bulk.ReplaceCounts, error) {
+	moves, _, err := bulk.Moves(host, f.links.FindingsOf(ctx, key, apijson.LinkFilter{Kind: "moved", Host: host}, ""))
 	if err != nil {
 		return bulk.ReplaceCounts{}, err
 	}
 	mover := &bulk.Mover{Registrar: f.Registrar, Schemes: f.Registry.Schemes}
-	if expect == nil {
+	if digest == "" {
 		return mover.Judge(ctx, moves, told)
 	}
-	return mover.Run(ctx, host, moves, *expect, told)
+	return mover.Run(ctx, host, moves, digest, told)
 }
 
 // LookAtLink keeps what a person saw.
-func (f *Local) LookAtLink(ctx context.Context, id stele.ID, target int, works bool) error {
-	return f.links.Look(ctx, id, target, works)
+func (f *Local) LookAtLink(ctx context.Context, id stele.ID, target int, works bool, answer string) error {
+	return f.links.Look(ctx, id, target, works, answer)
 }

@@ -2,8 +2,8 @@ package api
 
 import (
 	"net/http"
+	"strings"
 
-	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/document/apijson"
@@ -13,7 +13,7 @@ func (h *Handler) linkAcceptOperations() []operation {
 	return []operation{{
 		name: "acceptMoved", method: http.MethodPost, path: "acceptmoved", group: "Link checks",
 		summary: "Give targets the addresses to which they have moved",
-		about: "Send it without expect first: the answer says what would change, and nothing is written. Send it with expect then: the number of records that change. " +
+		about: "Send it without expect first: the answer says what would change, and nothing is written. Send it with the digest of this answer then. If other targets have moved meanwhile, nothing is written, and the answer is 409. " +
 			"A target changes only if it still has the address that was checked. At most 10,000 targets change at once; send the request again for others. " +
 			"What was written has the number of an import, and revertImport undoes it.",
 		asks: reader, scope: auth.ScopeWrite,
@@ -34,22 +34,20 @@ func (h *Handler) acceptMoved(c *call) error {
 	if err != nil {
 		return amiss(c, "prefix", err)
 	}
-	if want.Expect != nil && *want.Expect < 0 {
-		return amiss(c, "expect", stele.Messagef("replace.expect-negative", "should be a number of records, from 0"))
-	}
 	ctx, stop := c.running()
 	defer stop()
-	moves, _, err := bulk.Moves(h.o.Links.FindingsOf(ctx, key, apijson.LinkFilter{Kind: "moved", Host: want.Host}, ""))
+	host := strings.ToLower(strings.TrimSpace(want.Host))
+	moves, _, err := bulk.Moves(host, h.o.Links.FindingsOf(ctx, key, apijson.LinkFilter{Kind: "moved", Host: host}, ""))
 	if err != nil {
 		return err
 	}
 	answer := &replacing{c: c}
 	mover := &bulk.Mover{Registrar: h.o.Registrar, Schemes: h.o.Schemes, Pace: answer.pace}
 	var counts bulk.ReplaceCounts
-	if want.Expect == nil {
+	if want.Digest == "" {
 		counts, err = mover.Judge(ctx, moves, answer.tell)
 	} else {
-		counts, err = mover.Run(ctx, want.Host, moves, *want.Expect, answer.tell)
+		counts, err = mover.Run(ctx, host, moves, want.Digest, answer.tell)
 	}
 	return answer.end(counts, err)
 }

@@ -32,8 +32,8 @@ type LinkChecker interface {
 	// Check returns what is known of names, and has those checked that were not since a time.
 	Check(ctx context.Context, ids []stele.ID, since time.Time) (list []apijson.LinkFinding, waiting int, err error)
 
-	// Look keeps what a person saw who looked at a target.
-	Look(ctx context.Context, id stele.ID, target int, works bool) error
+	// Look keeps what a person saw who looked at a target; answer is that of the finding.
+	Look(ctx context.Context, id stele.ID, target int, works bool, answer string) error
 }
 
 // maxLinkIDs is how many names one request asks about.
@@ -106,9 +106,9 @@ func (h *Handler) linkOperations() []operation {
 	}, {
 		name: "lookAtLink", method: http.MethodPost, path: "looked/{id}", group: group, tail: identifier,
 		summary: "Say what you saw at a target",
-		about:   "That it works is remembered for the answer that the checker got last; another answer is told again.",
+		about:   "That it works is remembered for the answer that you send, which findings have; another answer is told again. If the target or the answer of its server is another one by now, nothing is kept: look again.",
 		asks:    editor, scope: auth.ScopeWrite,
-		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.LinkLook{}, example: `{"target":0,"works":true}`},
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.LinkLook{}, example: `{"target":0,"works":true,"answer":"5f0c3a91"}`},
 		answers: []answer{{status: 204, about: "It is kept."}},
 		fails:   []int{404, 409},
 		serve: func(c *call) error {
@@ -120,7 +120,7 @@ func (h *Handler) linkOperations() []operation {
 			if err := c.decode(&want); err != nil {
 				return err
 			}
-			if err := h.o.Links.Look(c.ctx, id, want.Target, want.Works); err != nil {
+			if err := h.o.Links.Look(c.ctx, id, want.Target, want.Works, want.Answer); err != nil {
 				return err
 			}
 			c.replyEmpty(http.StatusNoContent)

@@ -2,12 +2,16 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
+	"strings"
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/registrar"
 )
 
 // manyLinks has many findings, of which a person should look at the last one.
@@ -42,4 +46,45 @@ func TestLookListIsBounded(t *testing.T) {
 	if names := s.all(theReader, "/linkfindings?prefix=ark:12345&look=true"); len(names) != 1 || names[0] != fmt.Sprintf("ark:12345/%06d", maxScanned+99) {
 		t.Errorf("%q", names)
 	}
+}
+
+// move has a target found to have moved, and returns the request that accepts that.
+func (s *site) move(id, from, to string) string {
+	s.t.Helper()
+	value, err := json.Marshal(apijson.LinkFinding{ID: id, URL: from, Host: "example.org", State: "moved", Cause: "redirected", Status: 200, Final: to})
+	if err == nil {
+		err = s.registry.KeepChecks(s.admin, stele.CellChange{Name: registrar.CheckCells + "f ark\t" + id + "\t0", After: value})
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return fmt.Sprintf(`{"prefix":"ark:12345","host":"example.org","digest":%q}`, bulk.Digest([]bulk.Move{{ID: id, Old: from, New: to}}))
+}
+
+// Only what the caller has seen is accepted.
+func TestAcceptMoved(t *testing.T) {
+	s := newSite(t)
+	seen := s.move("ark:12345/x1", "https://example.org/1", "https://new.example.org/1")
+	judge := func() (last apijson.Replaced) {
+		a := s.ask(theEditor, "POST", Root+"/acceptmoved", `{"prefix":"ark:12345","host":"Example.org"}`).want(t, 200)
+		lines := strings.Split(strings.TrimSpace(string(a.body)), "\n")
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
+			t.Fatal(err)
+		}
+		return last
+	}
+	if last := judge(); !last.Done || last.Changed != 1 || last.Import != 0 || !strings.Contains(seen, last.Digest) || last.Digest == "" {
+		t.Errorf("%+v", last)
+	}
+	for _, wrong := range []string{`{"prefix":"ark:12345","host":""}`, `{"prefix":"ark:12345","host":" "}`, `{"prefix":"ark:12345"}`} {
+		if a := s.ask(theEditor, "POST", Root+"/acceptmoved", wrong); a.StatusCode != 400 && a.StatusCode != 422 {
+			t.Errorf("%s: %d %s", wrong, a.StatusCode, a.body)
+		}
+	}
+	s.ask(theEditor, "POST", Root+"/acceptmoved", strings.Replace(seen, `"digest":"`, `"digest":"0`, 1)).want(t, 409)
+	s.ask(theEditor, "POST", Root+"/acceptmoved", seen).want(t, 200)
+	if rec, err := s.registry.Get(s.admin, stele.StoredID("ark", "ark:12345/x1")); err != nil || rec.Targets[0].URL != "https://new.example.org/1" {
+		t.Errorf("%+v, %v", rec, err)
+	}
+	s.ask(theEditor, "POST", Root+"/acceptmoved", seen).want(t, 409)
 }

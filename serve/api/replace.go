@@ -68,7 +68,7 @@ func (a *replacing) end(counts bulk.ReplaceCounts, err error) error {
 		}
 		return err
 	}
-	if err := a.line(apijson.Replaced{Done: true, Import: counts.Import, Changed: counts.Changed, Refused: counts.Refused}); err != nil {
+	if err := a.line(apijson.Replaced{Done: true, Import: counts.Import, Changed: counts.Changed, Refused: counts.Refused, Digest: counts.Digest}); err != nil {
 		return err
 	}
 	return a.out.flush()

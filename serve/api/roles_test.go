@@ -83,9 +83,9 @@ var samples = map[string]sample{
 	"listLinkHosts":    {target: "/linkhosts?prefix=ark:12345"},
 	"getLinkOverview":  {target: "/linkoverview?prefix=ark:12345"},
 	"getLinkFeed":      {target: "/linkfeed?prefix=ark:12345"},
-	"acceptMoved":      {target: "/acceptmoved", body: `{"prefix":"ark:12345","host":"old.example.org"}`},
+	"acceptMoved":      {target: "/acceptmoved"}, // see below
 	"checkLinks":       {target: "/checklinks", body: `{"ids":["ark:12345/x1"]}`},
-	"lookAtLink":       {target: "/looked/ark:12345/x1", body: `{"target":0,"works":true}`},
+	"lookAtLink":       {target: "/looked/ark:12345/x1", body: `{"target":0,"works":true,"answer":"00000000"}`},
 	"getMe":            {target: "/me"},
 	"listUsers":        {target: "/users"},
 	"addUser":          {target: "/users", body: `{"name":"zoe"}`},
@@ -148,6 +148,8 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 			}
 			s.ask(who, "POST", Root+"/imports", `{"label":"maps.csv"}`).want(t, http.StatusCreated)
 		}
+	case "acceptMoved": // of a target that was found to have moved
+		x.body = s.move("ark:12345/x1", "https://example.org/1", "https://new.example.org/1")
 	case "removePassword": // of a user who has one; what it is does not matter
 		if err := s.store.Apply(s.admin, &stele.Commit{Cells: []stele.CellChange{{Name: "password nemo", After: []byte("{}")}}}); err != nil {
 			t.Fatal(err)

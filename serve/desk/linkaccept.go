@@ -1,13 +1,10 @@
 package desk
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -18,14 +15,7 @@ import (
 
 // moved returns the targets of names in a namespace that have moved away from a host, and whether there are more.
 func (c *call) moved(key stele.NamespaceKey, host string) ([]bulk.Move, bool, error) {
-	return bulk.Moves(c.h.o.Links.FindingsOf(c.ctx, key, apijson.LinkFilter{Kind: "moved", Host: host}, ""))
-}
-
-// digest returns what stands for moves in a form: only those are accepted that the user has seen.
-func digest(moves []bulk.Move) string {
-	h := sha256.New()
-	_ = json.NewEncoder(h).Encode(moves) // texts and numbers are always JSON
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return bulk.Moves(host, c.h.o.Links.FindingsOf(c.ctx, key, apijson.LinkFilter{Kind: "moved", Host: host}, ""))
 }
 
 // acceptHost returns the host of the page.
@@ -54,19 +44,19 @@ func (c *call) acceptPage(status int, ns *stele.Namespace, host string, problems
 		return err
 	}
 	v := &deskpage.Accept{Replace: deskpage.Replace{Frame: c.frame("accept.title", "namespaces"), Typed: deskpage.Field{ID: "number", Name: "number"}},
-		Key: key.String(), Called: ns.Title, Back: linksPath(key, "links"), Host: host, Digest: digest(moves), More: more}
+		Key: key.String(), Called: ns.Title, Back: linksPath(key, "links"), Host: host, Digest: bulk.Digest(moves), More: more}
 	v.Problems = problems
 	if v.Once, err = c.h.o.Jobs.NewID(); err != nil {
 		return err
 	}
 	c.showFound(&v.Replace, found)
 	command := "stele links accept " + shellWord(key.String()) + " " + shellWord(host)
-	body, err := json.Marshal(apijson.LinkAcceptance{Prefix: key.String(), Host: host, Expect: &v.Good})
+	body, err := json.Marshal(apijson.LinkAcceptance{Prefix: key.String(), Host: host, Digest: v.Digest})
 	if err != nil {
 		return err
 	}
 	v.Same = []deskpage.Same{
-		{Label: c.language.Text("same.command"), Text: command + " --dry-run\n" + command + " --expect " + strconv.Itoa(v.Good)},
+		{Label: c.language.Text("same.command"), Text: command + " --dry-run\n" + command + " --digest " + v.Digest},
 		{Label: c.language.Text("same.api"), Text: `curl -H "Authorization: Bearer $STELE_TOKEN" -H "Content-Type: application/json" -d ` + shellWord(string(body)) + " " + c.base() + "/api/v1/acceptmoved"},
 	}
 	return c.show(status, "accept", v)
@@ -94,7 +84,7 @@ func (c *call) accept() error {
 	again := func(status int, field, text string) error {
 		return c.acceptPage(status, ns, host, deskpage.Problem{Field: field, Text: text})
 	}
-	if digest(moves) != form.Get("digest") {
+	if bulk.Digest(moves) != form.Get("digest") {
 		return again(http.StatusConflict, "", c.language.Text("accept.changed"))
 	}
 	found, err := c.h.o.Jobs.PreviewAccept(c.ctx, moves)

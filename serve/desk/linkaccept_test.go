@@ -29,7 +29,7 @@ func TestAccept(t *testing.T) {
 	s.move("ark:12345/x5m2", "2")
 	s.tell("ark:12345/x5m3", apijson.LinkFinding{URL: "https://old.example.org/3", State: "moved", Cause: "redirected", Final: "https://elsewhere.example.net/3", Since: s.now})
 	ed.get(linksPage).has(200, "3 names have new addresses.", "links/accept?host=old.example.org")
-	p := ed.get(acceptPage).has(200, "3 names have new addresses", "https://new.example.org/2", "Accept 2 new addresses", "stele links accept ark:12345/x5 old.example.org --expect 2", "elsewhere.example.net")
+	p := ed.get(acceptPage).has(200, "3 names have new addresses", "https://new.example.org/2", "Accept 2 new addresses", "stele links accept ark:12345/x5 old.example.org --digest ", "elsewhere.example.net")
 	form := p.acceptForm()
 	wrong := url.Values{"namespace": form["namespace"], "host": form["host"], "digest": {"0"}, "once": form["once"]}
 	ed.post("/.desk/links/accept", wrong).has(409, "The findings have changed")
@@ -54,6 +54,7 @@ func TestAccept(t *testing.T) {
 	ruth.get(acceptPage).has(200, "can&#39;t be changed")
 	ruth.post("/.desk/links/accept", ruth.get(acceptPage).acceptForm()).has(409)
 	sam.get(acceptPage).has(404)
+	ed.get("/.desk/links/accept?namespace=ark%3A12345%2Fx5").has(400, "give the host from which the targets have moved")
 	must(s.r.SetNamespace(s.admin, stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}, 0, func(ns *stele.Namespace) error { ns.Reviewed = true; return nil }))(t)
 	ed.post("/.desk/links/accept", ed.get(acceptPage).has(200, "propose").acceptForm()).has(409)
 }

@@ -32,8 +32,8 @@ type Links interface {
 	// Ask has names checked before all others.
 	Ask(ctx context.Context, ids ...stele.ID) error
 
-	// Look keeps what a person saw who looked at a target.
-	Look(ctx context.Context, id stele.ID, target int, works bool) error
+	// Look keeps what a person saw who looked at a target; answer is that of the finding.
+	Look(ctx context.Context, id stele.ID, target int, works bool, answer string) error
 }
 
 // How many findings the page of a namespace shows of each kind, and how many the first page counts.
@@ -251,7 +251,7 @@ func (c *call) isLinkKind(kind string) bool {
 
 // linkRow returns a finding as a list shows it.
 func (c *call) linkRow(v *deskpage.Links, f *apijson.LinkFinding) (row deskpage.LinkRow, err error) {
-	row = deskpage.LinkRow{ID: f.ID, Target: f.URL, Number: f.Target, Seen: linkwords.Seen(c.language, f), Facts: linkwords.Facts(c.language, f), Checked: f.Checked, Now: v.Now, Back: v.Here, Copy: f.Copy}
+	row = deskpage.LinkRow{ID: f.ID, Target: f.URL, Number: f.Target, Seen: linkwords.Seen(c.language, f), Facts: linkwords.Facts(c.language, f), Checked: f.Checked, Now: v.Now, Back: v.Here, Copy: f.Copy, Answer: f.Answer}
 	id, err := stele.NewID(f.Scheme, f.ID)
 	if err != nil {
 		return row, err
@@ -320,7 +320,7 @@ func (c *call) lookAtLink() error {
 		if err != nil {
 			number = -1 // which no record has
 		}
-		if err := c.h.o.Links.Look(c.ctx, id, number, do == "works"); err != nil {
+		if err := c.h.o.Links.Look(c.ctx, id, number, do == "works", c.r.PostForm.Get("answer")); err != nil {
 			return err
 		}
 	default:

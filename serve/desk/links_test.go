@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -107,7 +108,7 @@ func TestLinks(t *testing.T) {
 	s.tell("ark:12345/x5f0", apijson.LinkFinding{URL: "https://dead.example.org/f", State: "failing", Cause: "timed-out", Since: day(9), Checked: day(1)})
 	s.tell("ark:12345/x5f1", apijson.LinkFinding{URL: "https://dead.example.org/g", State: "failing", Cause: "timed-out", Since: day(9), Checked: day(1)})
 	s.cell("h dead.example.org", must(json.Marshal(map[string]any{"host": "dead.example.org", "known": links.Host{Row: links.Row{First: day(12)}, Down: day(3), Cause: links.TimedOut}, "names": 9000, "share": 125}))(t))
-	s.cell("d 0000000001 ark\tark:12345/x5zz\t0", []byte{})
+	s.cell("d 0000000001 ark\tark:12345/x5b0\t0", []byte{})
 
 	p := ruth.get(linksPage).has(200, "One target waits for its first check.", "Hosts that do not answer", "2 names lead there.", "since 4 November 2026", "12.5% of 9,000 names",
 		"Carta b0", "the site says that there is no such page (404)", "5 failed checks in a row", "since 7 November 2026", "Show all of them", "the title and the text are others than before", "https://new.example.org/m", "can&#39;t be checked", "to be looked at")
@@ -168,11 +169,19 @@ func TestLinksAsked(t *testing.T) {
 	if p := ed.get(linksPage).has(200); strings.Contains(p.main(), "old.example.org") {
 		t.Error("a finding about a target that was changed is shown")
 	}
-	ed.follow(ed.post("/.desk/links/look", url.Values{"id": {"ark:12345/x5w1"}, "target": {"0"}, "do": {"works"}, "back": {linksPage}})).has(200, "That is remembered for this answer")
+	answer := func() string {
+		return must(s.checker.Show(s.admin, must(s.names.Parse("ark:12345/x5w1"))(t)))(t)[0].Answer
+	}
+	form := ed.get(linksPage + "&kind=blocked").fields("links/look")
+	form.Set("do", "works")
+	other := maps.Clone(form)
+	other.Set("answer", "00000000")
+	ed.post("/.desk/links/look", other).has(409, "is not what you have seen")
+	ed.follow(ed.post("/.desk/links/look", form)).has(200, "That is remembered for this answer")
 	if p := ed.get(linksPage).has(200); strings.Contains(p.main(), "wall.example.org") {
 		t.Error("what a person found to work is told")
 	}
-	ed.post("/.desk/links/look", url.Values{"id": {"ark:12345/x5w1"}, "target": {"0"}, "do": {"gone"}, "back": {"https://evil.example/"}}).leads("/.desk/?done=link-looked")
+	ed.post("/.desk/links/look", url.Values{"id": {"ark:12345/x5w1"}, "target": {"0"}, "do": {"gone"}, "answer": {answer()}, "back": {"https://evil.example/"}}).leads("/.desk/?done=link-looked")
 	ed.get(linksPage).has(200, "a person looked, and it was gone")
 	ed.post("/.desk/links/look", url.Values{"id": {"ark:12345/x5w1"}, "target": {"7"}, "do": {"gone"}}).has(404, "nothing is known of the target")
 	ed.post("/.desk/links/look", url.Values{"id": {"ark:12345/x5w1"}, "target": {"x"}, "do": {"gone"}}).has(404)

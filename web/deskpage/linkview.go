@@ -101,4 +101,5 @@ type LinkRow struct {
 	Edit           string // URL of the form, with the proposal filled in
 	Withdraw       string // URL; "" if that is not proposed
 	Look           bool   // the user may say what they saw
+	Answer         string // what stands for the answer that is shown
 }
