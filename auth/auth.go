@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/stele-id/stele"
 )
 
 // Principal is a user that the registry knows. The zero Principal is the public.
@@ -31,6 +33,11 @@ type Principal struct {
 
 	limits limits // of the token
 	rules  bool   // the user is an administrator; what the token may be used for is another question
+
+	// Of a handle identity: the record that it administers now, and the user whose credential it
+	// is, "" if it stands alone.
+	administers stele.ID
+	user        string
 }
 
 // IsKnown reports whether p is a user, and not the public.
@@ -47,11 +54,14 @@ func Local() Principal { return Principal{Name: localName, Admin: true} }
 // readers name, as "user:ann" or "group:staff".
 func (p Principal) is(grantee string) bool {
 	if name, ok := strings.CutPrefix(grantee, "user:"); ok {
-		return name == p.Name
+		return p.isUser(name)
 	}
 	name, ok := strings.CutPrefix(grantee, "group:")
 	return ok && slices.Contains(p.Groups, name)
 }
+
+// isUser reports whether p is the user with this name, or acts for them.
+func (p Principal) isUser(name string) bool { return name == p.Name || p.user != "" && name == p.user }
 
 type key struct{}
 

@@ -28,7 +28,7 @@ func roleOf(p Principal, ancestors []*stele.Namespace) stele.Role {
 		if ns.Prefix == "" {
 			continue
 		}
-		if ns.Owner == p.Name {
+		if ns.Owner != "" && p.isUser(ns.Owner) {
 			return stele.RoleOwner
 		}
 		for _, g := range ns.Grants {
@@ -99,6 +99,8 @@ func MayRead(p Principal, r *stele.Record, ancestors ...*stele.Namespace) bool {
 	case !p.IsKnown(), !p.Has(ScopeRead), !p.limits.contain(ancestors):
 		return false
 	case !reserved && slices.ContainsFunc(r.Readers, p.is):
+		return true
+	case p.isAdministrator(r.ID):
 		return true
 	}
 	return MayList(p, ancestors...)

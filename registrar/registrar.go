@@ -156,6 +156,9 @@ func (r *Registrar) now() time.Time { return r.o.Now().UTC().Round(0) }
 // keep copies are told before the caller is. Its error may name records that are hidden; see
 // apply.
 func (r *Registrar) commit(ctx context.Context, op string, c *stele.Commit) error {
+	if err := r.hideSecrets(ctx, op, c); err != nil {
+		return err
+	}
 	if err := r.touch(ctx, c); err != nil {
 		return tell(op, err)
 	}
@@ -204,7 +207,7 @@ func refuse(op string, id stele.ID, kind stele.Kind, code, text string, args ...
 // with its ancestors.
 func authorise(ctx context.Context, op string, id stele.ID, ancestors []*stele.Namespace) error {
 	who := auth.From(ctx)
-	if auth.MayWrite(who, ancestors...) {
+	if auth.MayChange(who, id, ancestors...) {
 		return nil
 	}
 	return forbidWriting(op, id, who, ancestors)
