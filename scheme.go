@@ -119,6 +119,17 @@ type PlaceScheme interface {
 	Place(x Explanation, prefixes []string) Explanation
 }
 
+// ClaimingScheme is a Scheme in which names that do not begin with the prefix of a namespace
+// belong to it all the same, because they describe it: 0.NA/20.500.12345 is the record of the
+// prefix 20.500.12345.
+type ClaimingScheme interface {
+	Scheme
+
+	// Claims returns what belongs to the namespace with this prefix, in canonical form: names,
+	// with all that is below them.
+	Claims(prefix string) []string
+}
+
 // URIScheme is a Scheme whose names are URIs, or have a common spelling that is one, but not
 // URNs. Clients look for such names in the DNS by the scheme of the URI (RFC 3404, section
 // 4.2).

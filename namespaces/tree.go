@@ -18,7 +18,7 @@ import (
 type Node struct {
 	*stele.Namespace
 	below  stele.ID // a name right below its prefix; zero for a root, and for a prefix that can't be read
-	claims []string // prefixes whose names belong to it by the settings of its minter
+	claims []string // prefixes whose names belong to it by the settings of its minter or by its scheme
 }
 
 // Below returns a name right below the namespace's prefix, which need not be registered.
@@ -26,7 +26,7 @@ type Node struct {
 func (n *Node) Below() stele.ID { return n.below }
 
 // Claims returns the prefixes whose names belong to the namespace by the settings of its
-// minter. The prefix of the namespace itself may be one of them.
+// minter, or because its scheme says so ([stele.ClaimingScheme]). The prefix of the namespace itself may be one of them.
 func (n *Node) Claims() []string { return n.claims }
 
 // Tree is some namespaces at one time. It does not change, and is used by several
@@ -81,6 +81,9 @@ func newNode(schemes *stele.Schemes, ns *stele.Namespace) (n *Node, err error) {
 		return n, err
 	}
 	n.claims, _, err = DateNames(schemes, ns)
+	if scheme, ok := schemes.Lookup(ns.Scheme).(stele.ClaimingScheme); ok {
+		n.claims = append(slices.Clip(n.claims), scheme.Claims(ns.Prefix)...)
+	}
 	return n, err
 }
 

@@ -302,3 +302,30 @@ func BenchmarkOf(b *testing.B) {
 		tree.Of(id)
 	}
 }
+
+// TestHandleAuthority: the record that describes a prefix belongs to the namespace of the prefix; that of a
+// longer prefix does not, and names below neither.
+func TestHandleAuthority(t *testing.T) {
+	schemes := newSchemes(t)
+	tree := New(schemes)
+	short := &stele.Namespace{Scheme: "hdl", Prefix: "20.500.1/"}
+	long := &stele.Namespace{Scheme: "hdl", Prefix: "20.500.12/"}
+	if errs := tree.Add(short, long, &stele.Namespace{Scheme: "hdl", Prefix: "20.500.1/A"}); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for name, want := range map[string]*stele.Namespace{
+		"hdl:0.NA/20.500.1": short, "hdl:0.NA/20.500.12": long, "hdl:0.NA/20.500.123": nil, "hdl:0.NA/20.500": nil, "20.500.1/X": short,
+	} {
+		id, err := schemes.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got *stele.Namespace
+		if n := tree.Of(id); n != nil {
+			got = n.Namespace
+		}
+		if got != want {
+			t.Errorf("%s belongs to %v, want %v", name, got, want)
+		}
+	}
+}

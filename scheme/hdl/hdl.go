@@ -56,7 +56,10 @@ type Scheme struct {
 	now func() time.Time
 }
 
-var _ stele.URIScheme = (*Scheme)(nil)
+var (
+	_ stele.URIScheme      = (*Scheme)(nil)
+	_ stele.ClaimingScheme = (*Scheme)(nil)
+)
 
 // New returns the scheme. It calls now only to decide whether a local name could be a
 // PILIN suffix: none has a date in the future.
@@ -150,4 +153,17 @@ func (s *Scheme) URI(text string) (schemes []string, rest string) {
 		return []string{"doi", name}, encode("", handle, false)
 	}
 	return []string{name}, encode("", handle, false)
+}
+
+// authorities begins the names of records that describe prefixes (RFC 3650, section 3.1).
+const authorities = mark + "0.NA/"
+
+// Claims implements [stele.ClaimingScheme]: the record of a prefix, 0.NA/20.500.12345, belongs to
+// the namespace of that prefix, 20.500.12345/. A namespace below a part of the local name has none.
+func (s *Scheme) Claims(prefix string) []string {
+	authority, below, ok := strings.Cut(strings.TrimPrefix(prefix, mark), "/")
+	if !ok || below != "" || authority == "" {
+		return nil
+	}
+	return []string{authorities + authority}
 }

@@ -281,3 +281,19 @@ func TestRoundTrip(t *testing.T) {
 		}
 	})
 }
+
+// TestClaims: the record of a prefix belongs to the namespace of that prefix, and no other name does.
+func TestClaims(t *testing.T) {
+	s := hdl.New(today)
+	for prefix, want := range map[string]string{
+		"20.500.12345/":  "hdl:0.NA/20.500.12345",
+		"hdl:21.T14999/": "hdl:0.NA/21.T14999",
+		"hdl:0.NA/":      "hdl:0.NA/0.NA",
+		"20.500.12345/A": "",
+		"":               "",
+	} {
+		if got := strings.Join(s.Claims(prefix), " "); got != want {
+			t.Errorf("%q claims %q, want %q", prefix, got, want)
+		}
+	}
+}

@@ -168,7 +168,7 @@ func TestHandles(t *testing.T) {
 		{"GET", "/api/handles/hdl:20.500.99999%2fnope", `404 {"responseCode":100,"handle":"20.500.99999/nope"}`},
 		{"GET", "/api/handles/info:hdl/20.500.99999/nope", `404 {"responseCode":100,"handle":"20.500.99999/nope"}`},
 		{"GET", "/api/handles/20.500.99999/a%20b%3Fc%23d%25+e//f", `404 {"responseCode":100,"handle":"20.500.99999/a b?c#d%+e//f"}`},
-		{"GET", "/api/handles/0.NA/20.500.99999", `400 {"responseCode":301,"message":"That prefix doesn't live here","handle":"0.NA/20.500.99999"}`},
+		{"GET", "/api/handles/0.NA/20.500.99999", `404 {"responseCode":100,"handle":"0.NA/20.500.99999"}`},
 
 		// Records without values are handles too.
 		{"GET", "/api/handles/20.500.99999/T-1", `200 {"responseCode":1,"handle":"20.500.99999/T-1","values":[` + value(1, "URL", "https://example.org/t", 3600) + "," + value(2, "URL", "https://second.example.org/t?x=1", 3600) + "]}"},
