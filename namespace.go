@@ -21,7 +21,8 @@ type Namespace struct {
 	Checked     bool     // names end in a NOID check character
 	Passthrough bool     // what follows a registered name is appended to its targets, from any character on at which names may be cut
 	Reviewed    bool     // changes by editors are proposals here and below, which an owner approves
-	Quota       uint64   // how many names there may be, identifiers and aliases; 0: no limit
+	Handles     HandleService
+	Quota       uint64 // how many names there may be, identifiers and aliases; 0: no limit
 	Publication Publication
 	Grants      []Grant      // the roles of principals and groups other than the owner
 	Keys        []SigningKey // by which records of it, and of all below it, are signed
@@ -30,6 +31,13 @@ type Namespace struct {
 	Created  time.Time
 	Modified time.Time
 	By       string
+}
+
+// HandleService says how a namespace of handles is served by the Handle protocol. By default it is
+// served, and a value's permission to be written by the public counts for nothing.
+type HandleService struct {
+	Off         bool // the protocol does not answer for it
+	PublicWrite bool // everybody may change values that say so
 }
 
 // Key names the namespace: scheme and prefix.

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked passthrough reviewed quota publication grants keys version created modified by"
+	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked passthrough reviewed handles quota publication grants keys version created modified by"
 	minterFields    = "kind host port ip ipPort allowPrivate granularity template seed"
 )
 
@@ -74,6 +74,8 @@ func (d *document) namespace(n *stele.Namespace) {
 			n.Passthrough = d.bool()
 		case "reviewed":
 			n.Reviewed = d.bool()
+		case "handles":
+			d.handleService(&n.Handles)
 		case "quota":
 			n.Quota = d.number(math.MaxUint64)
 		case "publication":
@@ -87,6 +89,31 @@ func (d *document) namespace(n *stele.Namespace) {
 		}
 		return true
 	})
+}
+
+func (d *document) handleService(h *stele.HandleService) {
+	d.object("off publicWrite", func(name string) bool {
+		switch name {
+		case "off":
+			h.Off = d.bool()
+		case "publicWrite":
+			h.PublicWrite = d.bool()
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+func (w *jsonWriter) handleService(h *stele.HandleService) {
+	if *h == (stele.HandleService{}) {
+		return
+	}
+	w.name("handles")
+	w.open('{')
+	w.flag("off", h.Off)
+	w.flag("publicWrite", h.PublicWrite)
+	w.close('}')
 }
 
 func (d *document) grant() (g stele.Grant) {
@@ -157,6 +184,7 @@ func (w *jsonWriter) namespace(n *stele.Namespace) {
 	w.flag("checked", n.Checked)
 	w.flag("passthrough", n.Passthrough)
 	w.flag("reviewed", n.Reviewed)
+	w.handleService(&n.Handles)
 	w.number("quota", n.Quota, 0)
 	w.publication(&n.Publication)
 	w.grants(n.Grants)

@@ -445,6 +445,8 @@ func (f *namespaceFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.given.Checked, "check", false, "names end in a NOID check character; the registry refuses mistyped ones")
 	flags.BoolVar(&f.given.Passthrough, "passthrough", false, "append what follows a registered name to the URLs of its targets, as if all targets were partial: in ARKs and PURLs x12 leads to the target of x1, with 2 appended")
 	flags.BoolVar(&f.given.Reviewed, "review", false, "an owner approves what editors propose, here and in namespaces below; editors write nothing themselves")
+	flags.BoolVar(&f.given.Handles.Off, "no-handle", false, "the Handle protocol does not answer for a namespace of handles")
+	flags.BoolVar(&f.given.Handles.PublicWrite, "handle-public-write", false, "handle values with the permission publicWrite are changed by everybody who asks, without a key")
 	flags.Uint64Var(&f.given.Quota, "quota", 0, "maximum number of names, including aliases (0: no limit)")
 	usage.Choices(cmd, "minter", stele.MinterIBI, stele.MinterNOID, stele.MinterPILIN, stele.MinterUUID)
 	usage.Choices(cmd, "protocol", "https", "http", "ftp", "ftps", "sftp", "rsync", "rtsp")
@@ -454,17 +456,19 @@ func (f *namespaceFlags) add(cmd *cobra.Command) {
 // apply changes a namespace as the flags say.
 func (f *namespaceFlags) apply(ns *stele.Namespace) {
 	for flag, set := range map[string]func(){
-		"owner":        func() { ns.Owner = f.given.Owner },
-		"title":        func() { ns.Title = f.given.Title },
-		"ttl":          func() { ns.TTL = f.given.TTL },
-		"status":       func() { ns.Status = f.given.Status },
-		"host-allowed": func() { ns.Hosts = withoutEmpty(f.given.Hosts) },
-		"protocol":     func() { ns.Protocols = withoutEmpty(f.given.Protocols) },
-		"delegate":     func() { ns.Delegate = f.given.Delegate },
-		"check":        func() { ns.Checked = f.given.Checked },
-		"passthrough":  func() { ns.Passthrough = f.given.Passthrough },
-		"review":       func() { ns.Reviewed = f.given.Reviewed },
-		"quota":        func() { ns.Quota = f.given.Quota },
+		"owner":               func() { ns.Owner = f.given.Owner },
+		"title":               func() { ns.Title = f.given.Title },
+		"ttl":                 func() { ns.TTL = f.given.TTL },
+		"status":              func() { ns.Status = f.given.Status },
+		"host-allowed":        func() { ns.Hosts = withoutEmpty(f.given.Hosts) },
+		"protocol":            func() { ns.Protocols = withoutEmpty(f.given.Protocols) },
+		"delegate":            func() { ns.Delegate = f.given.Delegate },
+		"check":               func() { ns.Checked = f.given.Checked },
+		"passthrough":         func() { ns.Passthrough = f.given.Passthrough },
+		"review":              func() { ns.Reviewed = f.given.Reviewed },
+		"no-handle":           func() { ns.Handles.Off = f.given.Handles.Off },
+		"handle-public-write": func() { ns.Handles.PublicWrite = f.given.Handles.PublicWrite },
+		"quota":               func() { ns.Quota = f.given.Quota },
 	} {
 		if f.cmd.Flags().Changed(flag) {
 			set()

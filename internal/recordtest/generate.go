@@ -135,6 +135,7 @@ var AnyNamespace = rapid.Custom(func(t *rapid.T) *stele.Namespace {
 		Checked:     rapid.Bool().Draw(t, "checked"),
 		Passthrough: rapid.Bool().Draw(t, "passthrough"),
 		Reviewed:    rapid.Bool().Draw(t, "reviewed"),
+		Handles:     stele.HandleService{Off: rapid.Bool().Draw(t, "handles off"), PublicWrite: rapid.Bool().Draw(t, "public write")},
 		Quota:       rapid.Uint64().Draw(t, "quota"),
 		Publication: AnyPublication.Draw(t, "publication"),
 		Grants: Few(rapid.Custom(func(t *rapid.T) stele.Grant {
@@ -366,6 +367,7 @@ var GoodNamespace = rapid.Custom(func(t *rapid.T) *stele.Namespace {
 		Quota:       rapid.Uint64().Draw(t, "quota"),
 		Passthrough: rapid.Bool().Draw(t, "passthrough"),
 		Reviewed:    rapid.Bool().Draw(t, "reviewed"),
+		Handles:     stele.HandleService{Off: rapid.Bool().Draw(t, "handles off"), PublicWrite: rapid.Bool().Draw(t, "public write")},
 		Grants: rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) stele.Grant {
 			return stele.Grant{
 				To:   rapid.SampledFrom([]string{"user:", "group:"}).Draw(t, "kind") + "n" + GoodName.Draw(t, "to"),

@@ -45,7 +45,9 @@ func AppendNamespace(b []byte, n *stele.Namespace) []byte {
 // that has something in it, so that other namespaces keep the bytes that they had.
 func appendLater(b []byte, n *stele.Namespace) []byte {
 	p := &n.Publication
-	extended := isExtended(p) || n.Reviewed
+	handles := n.Handles != stele.HandleService{}
+	reviewed := n.Reviewed || handles
+	extended := isExtended(p) || reviewed
 	passing := extended || n.Passthrough
 	keys := passing || len(n.Keys) > 0
 	secured := keys || isSecured(p)
@@ -70,15 +72,18 @@ func appendLater(b []byte, n *stele.Namespace) []byte {
 	if extended {
 		b = appendExtension(b, p)
 	}
-	exact := p.Exact || n.Reviewed
+	exact := p.Exact || reviewed
 	if p.Catalog != "" || exact {
 		b = appendText(b, p.Catalog)
 	}
 	if exact {
 		b = appendBool(b, p.Exact)
 	}
-	if n.Reviewed {
-		b = appendBool(b, true)
+	if reviewed {
+		b = appendBool(b, n.Reviewed)
+	}
+	if handles {
+		b = appendBool(appendBool(b, n.Handles.Off), n.Handles.PublicWrite)
 	}
 	return b
 }
@@ -161,6 +166,10 @@ func (d *decoder) later(n *stele.Namespace) {
 	if len(d.rest) > 0 {
 		n.Reviewed = d.bool()
 		odd = !n.Reviewed
+	}
+	if len(d.rest) > 0 {
+		n.Handles = stele.HandleService{Off: d.bool(), PublicWrite: d.bool()}
+		odd = n.Handles == stele.HandleService{}
 	}
 	if d.err == nil && odd {
 		d.fail(errOdd) // nothing is written of it then

@@ -89,7 +89,7 @@ func (s *session) full(id stele.ID, aliases ...stele.ID) *stele.Record {
 // space makes the first version of a namespace.
 func space(scheme, prefix string) *stele.Namespace {
 	return &stele.Namespace{
-		Scheme: scheme, Prefix: prefix, Owner: "ana", Title: "sample", Quota: 7, Passthrough: true, Reviewed: true,
+		Scheme: scheme, Prefix: prefix, Owner: "ana", Title: "sample", Quota: 7, Passthrough: true, Reviewed: true, Handles: stele.HandleService{Off: true, PublicWrite: true},
 		Minter: stele.Minter{Kind: stele.MinterNOID, Template: "reeddk", Seed: 1 << 63},
 		Hosts:  []string{".example.org"}, Protocols: []string{"https"},
 		Persistence: stele.Persistence{Level: stele.Permanent},

@@ -47,6 +47,12 @@ func Namespace(ns *stele.Namespace, d access.NamespaceDetails, now time.Time) st
 	if ns.Reviewed {
 		Rows(&b, "review", "an owner approves what editors propose")
 	}
+	if ns.Handles.Off {
+		Rows(&b, "handle protocol", "does not answer for it")
+	}
+	if ns.Handles.PublicWrite {
+		Rows(&b, "handle values", "with the permission publicWrite are changed by everybody")
+	}
 	if ns.TTL > 0 {
 		Rows(&b, "TTL", fmt.Sprintf("%d s", ns.TTL))
 	}

@@ -143,6 +143,7 @@ type Namespace struct {
 	Checked     bool                 `json:"checked,omitempty" doc:"Names end in a NOID check character."`
 	Passthrough bool                 `json:"passthrough,omitempty" doc:"What follows a registered name, from any character on at which names may be cut, is appended to the URLs of its targets, as if they were partial: in ARKs and PURLs x12 leads to the target of x1, with a 2 appended."`
 	Reviewed    bool                 `json:"reviewed,omitempty" doc:"Changes by editors are proposals here and in namespaces below, which an owner approves."`
+	Handles     *handlesDocument     `json:"handles,omitempty" doc:"How the Handle protocol serves a namespace of handles."`
 	Quota       uint64               `json:"quota,omitempty" doc:"How many names there may be, identifiers of records and aliases; without it there is no limit."`
 	Publication *publicationDocument `json:"publication,omitempty" doc:"How it is published in the DNS."`
 	Grants      []grantDocument      `json:"grants,omitempty" maxItems:"1000" doc:"Who has which role there, and in all below it."`
@@ -151,6 +152,12 @@ type Namespace struct {
 	Created     time.Time            `json:"created,omitzero" readOnly:"true"`
 	Modified    time.Time            `json:"modified,omitzero" readOnly:"true"`
 	By          string               `json:"by,omitempty" maxLength:"255" readOnly:"true"`
+}
+
+// handlesDocument says how the Handle protocol serves a namespace.
+type handlesDocument struct {
+	Off         bool `json:"off,omitempty" doc:"The protocol does not answer for it."`
+	PublicWrite bool `json:"publicWrite,omitempty" doc:"Everybody may change values whose permissions say so; without it that permission counts for nothing."`
 }
 
 // NamespaceInput is a namespace as it is sent.
