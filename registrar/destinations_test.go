@@ -162,7 +162,8 @@ func TestCheckRules(t *testing.T) {
 	if _, err := f.SetNamespace(f.admin, key, 0, func(ns *stele.Namespace) error { ns.Hosts = []string{"good.example"}; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	const why = `values[0].data: "evil.example": targets of 102.100.1/ don't point there; ask its owner to allow the host`
+	const problem = `"evil.example": targets of 102.100.1/ don't point there; ask its owner to allow the host`
+	const why = "targets[0].url: " + problem + "; values[0].data: " + problem // the value is a target too
 	if got, want := check(), "102.100.1/BAD "+why+"\n102.100.9/NAMED "+why; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -291,6 +291,9 @@ func (in *intake) ready(ctx context.Context, i int) error {
 			t.At = before.Tombstone.At
 		}
 	}
+	if hasClearSecret(rec) {
+		return refuse("import", rec.ID, stele.Invalid, "import.secret-in-clear", "it has a handle value of type HS_SECKEY, and an import would keep that secret in clear; leave the value out, and write it with a Handle client")
+	}
 	if err := in.admitKept(ctx, "import", at, before, rec, in.o.Keep); err != nil {
 		return err
 	}

@@ -184,6 +184,9 @@ func (r *Registrar) proposed(ctx context.Context, op string, s *namespaceTree, p
 		}
 		return nil
 	}
+	if hasClearSecret(p.Record) {
+		return nil, refuse(op, p.Record.ID, stele.Invalid, "proposal.with-secret", "a handle value of type HS_SECKEY can't be proposed: the proposal would keep the secret in clear; ask an owner to write it")
+	}
 	at, next := s.lookup(), p.Record
 	if p.Base == 0 {
 		if next, err = r.begin(ctx, op, next); err != nil {

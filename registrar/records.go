@@ -124,6 +124,23 @@ func (r *Registrar) Reinstate(ctx context.Context, name stele.ID, ifVersion uint
 	})
 }
 
+// Revive makes a withdrawn record active again with what change makes of it, as one new version. Conflict
+// if it is not withdrawn, or if it has another version than the given one.
+func (r *Registrar) Revive(ctx context.Context, name stele.ID, version uint64, change func(*stele.Record) error) (*stele.Record, error) {
+	const op = "revive"
+	return r.revise(ctx, op, name, version, func(next *stele.Record) error {
+		if next.State != stele.Withdrawn {
+			return refuse(op, next.ID, stele.Conflict, "record.not-withdrawn", "it is {state}, not withdrawn", next.State)
+		}
+		kept := next.Withheld.Clone()
+		if err := change(next); err != nil {
+			return err
+		}
+		next.State, next.Tombstone, next.Redacted, next.Withheld = stele.Active, nil, false, kept
+		return nil
+	})
+}
+
 // AddAlias gives another name to a record. The caller must have rights in the namespace
 // of that name too.
 func (r *Registrar) AddAlias(ctx context.Context, name stele.ID, ifVersion uint64, alias stele.ID) (*stele.Record, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/mint"
 	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/publish/zonemap"
@@ -26,7 +27,11 @@ func (r *Registrar) admitKept(ctx context.Context, op string, s *lookup, before,
 	if err := mayWrite(ctx, op, s, before, next); err != nil {
 		return err
 	}
-	return r.judge(op, s, before, next, kept)
+	if err := r.judge(op, s, before, next, kept); err != nil || kept {
+		return err
+	}
+	destination.Align(before, next) // it makes targets of values that were judged, and the other way round
+	return nil
 }
 
 // judge decides whether a version of a record is right, whoever writes it. It reports all

@@ -19,7 +19,7 @@ import (
 const secretCell = "secret key"
 
 // secretMarks begin the names of the cells that hold secrets.
-var secretMarks = []string{zonekey.CellPrefix, zonekey.TSIGCellPrefix, password.Cells, LetterCells}
+var secretMarks = []string{zonekey.CellPrefix, zonekey.TSIGCellPrefix, password.Cells, LetterCells, HandleSecretCells}
 
 // LetterCells are the cells of letters that wait to be sent.
 const LetterCells = WorkCells + "letter "
@@ -58,6 +58,9 @@ func withPasswords(codec SecretCodec) SecretCodec {
 			return after, err
 		}
 		if after, isLetter, err := sealLetter(c, seal); isLetter {
+			return after, err
+		}
+		if after, ours, err := sealHandleCell(c, seal); ours {
 			return after, err
 		}
 		return codec(c, seal)

@@ -1,0 +1,114 @@
+package registrar
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stele-id/stele"
+)
+
+// TestHandleSecrets: a record with a secret has a reference to it, in every version and in no clear
+// form; the secret can be read by a server, also after the keys were rotated.
+func TestHandleSecrets(t *testing.T) {
+	old, next := testKey(t), testKey(t)
+	f := newFixture(t)
+	f.o.Secrets = ringOf(old)
+	name := f.id("20.500.1/USER")
+	f.space("20.500.1/", owner("ann"))
+	write := func(secrets ...string) *stele.Record {
+		t.Helper()
+		var values []stele.HandleValue
+		for i, s := range secrets {
+			values = append(values, stele.HandleValue{Index: uint32(300 + i), Type: "HS_SECKEY", Data: []byte(s), TTL: 60, Permissions: stele.AdminRead | stele.AdminWrite})
+		}
+		rec, err := f.Update(as("ann"), name, 0, func(r *stele.Record) error { r.Values = values; return nil })
+		if stele.KindOf(err) == stele.NotFound {
+			rec, err = f.Register(as("ann"), &stele.Record{ID: name, Values: values})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rec
+	}
+	reads := func(rec *stele.Record, i int, want string) {
+		t.Helper()
+		got, err := f.HandleSecret(t.Context(), &rec.Values[i])
+		if err != nil || string(got) != want {
+			t.Errorf("the secret is %q (%v), want %q", got, err, want)
+		}
+	}
+	first := write("open sesame")
+	reads(first, 0, "open sesame")
+	kept := string(first.Values[0].Data)
+	if !isSecretReference(kept) {
+		t.Fatalf("the record has %q", kept)
+	}
+	// What a client reads and writes back stays the same secret.
+	second := write(kept, "another one")
+	if string(second.Values[0].Data) != kept {
+		t.Errorf("the reference became %q", second.Values[0].Data)
+	}
+	reads(second, 0, "open sesame")
+	reads(second, 1, "another one")
+
+	// Nothing that is stored has a secret in clear: no version, no cell, no audit entry.
+	for rec, err := range f.History(f.admin, name) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range rec.Values {
+			if !isSecretReference(string(v.Data)) {
+				t.Errorf("version %d has %q", rec.Version, v.Data)
+			}
+		}
+	}
+	cells := 0
+	for c, err := range f.store.Cells(f.admin, "", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(c.Name, HandleSecretCells) {
+			cells++
+		}
+		if bytes.Contains(c.Value, []byte("sesame")) || bytes.Contains(c.Value, []byte("b3BlbiBzZXNhbWU")) {
+			t.Errorf("the cell %q has the secret in clear", c.Name)
+		}
+	}
+	if cells != 2 {
+		t.Errorf("there are %d cells with secrets, want 2", cells)
+	}
+
+	// A rotation encrypts them anew.
+	f.o.Secrets = ringOf(old, next)
+	if _, err := f.RotateSecrets(f.admin, next.ID(), false, testCodec); err != nil {
+		t.Fatal(err)
+	}
+	f.o.Secrets = ringOf(next)
+	reads(second, 0, "open sesame")
+}
+
+// TestHandleSecretsRefused: what would keep a secret in clear is refused: an import, a proposal, a registry
+// without a key; and so is a secret that is too long. A reference to nothing proves nothing.
+func TestHandleSecretsRefused(t *testing.T) {
+	f := newFixture(t)
+	f.space("20.500.1/", owner("ann"))
+	rec := func(data string) *stele.Record {
+		return &stele.Record{ID: f.id("20.500.1/X"), State: stele.Active, Values: []stele.HandleValue{{Index: 300, Type: "hs_seckey.mine", Data: []byte(data), Permissions: stele.AdminRead}}}
+	}
+	errs, err := f.Ingest(as("ann"), []*stele.Record{rec("secret")}, ImportOptions{})
+	if err != nil || stele.KindOf(errs[0]) != stele.Invalid || !strings.Contains(errs[0].Error(), "HS_SECKEY") {
+		t.Errorf("an import gives %v, %v", errs, err)
+	}
+	f.o.Secrets = ringOf(testKey(t))
+	if _, err := f.Register(as("ann"), rec(strings.Repeat("x", maxHandleSecret+1))); stele.KindOf(err) != stele.Invalid {
+		t.Errorf("a long secret gives %v", err)
+	}
+	dangling := rec(secretReference + secretNames.EncodeToString(make([]byte, secretNameBytes)))
+	if _, err := f.Register(as("ann"), dangling); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.HandleSecret(t.Context(), &dangling.Values[0]); stele.KindOf(err) != stele.NotFound {
+		t.Errorf("a reference to nothing gives %v", err)
+	}
+}
