@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
@@ -230,5 +231,33 @@ func TestFragmentFlood(t *testing.T) {
 	}
 	if complete != 4 {
 		t.Errorf("%d of 4 messages are complete", complete)
+	}
+}
+
+// TestCollectorTogether: several goroutines use one collector.
+func TestCollectorTogether(t *testing.T) {
+	c := hdl.NewCollector(hdl.DefaultLimits())
+	var wait sync.WaitGroup
+	for i := range 4 {
+		wait.Go(func() {
+			from := netip.AddrPortFrom(sender.Addr(), uint16(1+i))
+			for request := range uint32(50) {
+				want := message(request, 2000)
+				var got []byte
+				for d := range hdl.Datagrams(want, false) {
+					var err error
+					if got, err = c.Add(noon, from, d); err != nil {
+						t.Error(err)
+					}
+				}
+				if !bytes.Equal(got, want) {
+					t.Errorf("message %d of sender %d differs", request, i)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if n, octets := c.Waiting(); n != 0 || octets != 0 {
+		t.Errorf("%d messages, %d octets are kept", n, octets)
 	}
 }

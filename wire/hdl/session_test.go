@@ -99,11 +99,17 @@ func TestDegenerateGroups(t *testing.T) {
 	if _, err := k.Shared(&hdl.DHKey{Y: two, P: other, G: g}); code(err) != "hdl.dh-group" {
 		t.Errorf("another group: %v", err)
 	}
-	// A composite modulus whose generator leads to 1 soon: the secret is noticed.
-	square := new(big.Int).Mul(small, small) // (2^512-1)^2; 2 has the order 512*(2^512-1)
-	root := new(big.Int).Add(small, one)     // (1+m)^2 = 1+2m mod m^2, never 1; its powers are 1+km
-	if k, err := hdl.NewDH(square, root, bytes.NewReader(make([]byte, 64))); err == nil {
-		t.Errorf("private number 0 gives the public number %v", k.Public.Y)
+	if k, err := hdl.NewDH(p, g, bytes.NewReader(make([]byte, 64))); code(err) != "hdl.dh-degenerate" {
+		t.Errorf("the private number 0 gives %v, %v", k, err)
+	}
+	// With the composite modulus m^2, (1+m)^m is 1: the secret can be 1 though no number that was sent is.
+	square, root := new(big.Int).Mul(small, small), new(big.Int).Add(small, one)
+	side, err := hdl.NewDH(square, two, bytes.NewReader(small.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if secret, err := side.Shared(&hdl.DHKey{Y: root, P: square, G: two}); code(err) != "hdl.dh-secret" {
+		t.Errorf("the secret %x, %v", secret, err)
 	}
 	large := new(big.Int).SetBit(one, 2047, 1)
 	if _, err := hdl.NewDH(large, two, rand.Reader); err != nil {
