@@ -75,15 +75,16 @@ type UsageSight struct {
 	Lists func(id stele.ID) bool
 }
 
+const opReadUsage = "read usage"
+
 // SightOfUsage returns what a caller may see of the use of names with a prefix. Forbidden, or Unauthenticated, if that is nothing.
 func (r *Registrar) SightOfUsage(ctx context.Context, key stele.NamespaceKey) (UsageSight, error) {
-	const op = "read usage"
 	s, err := r.view(ctx)
 	if err != nil {
 		return UsageSight{}, err
 	}
 	who := auth.From(ctx)
-	if err := mayList(ctx, op, s, key); err != nil {
+	if err := mayList(ctx, opReadUsage, s, key); err != nil {
 		return UsageSight{}, err
 	}
 	names := sight{namespaceTree: s, who: who}
@@ -93,10 +94,9 @@ func (r *Registrar) SightOfUsage(ctx context.Context, key stele.NamespaceKey) (U
 	}, nil
 }
 
-// UsedRecord returns the record that has a name, if the caller may see the figures of its use.
+// UsedRecord returns the record that has a name, if the caller may see all figures of its use.
 func (r *Registrar) UsedRecord(ctx context.Context, name stele.ID) (*stele.Record, error) {
-	const op = "read usage"
-	rec, above, err := r.get(ctx, op, name)
+	rec, above, err := r.get(ctx, opReadUsage, name)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (r *Registrar) UsedRecord(ctx context.Context, name stele.ID) (*stele.Recor
 	case auth.MayList(who, above...):
 		return rec, nil
 	case !who.IsKnown():
-		return nil, refuse(op, name, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
+		return nil, refuse(opReadUsage, name, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
 	}
-	return nil, refuse(op, name, stele.Forbidden, "user.may-not-list-namespace", `"{user}" may not list the namespace {namespace}; ask its owner or an administrator for the role reader`, who.Name, above[0].Key())
+	return nil, refuse(opReadUsage, name, stele.Forbidden, "user.may-not-list-namespace", `"{user}" may not list the namespace {namespace}; ask its owner or an administrator for the role reader`, who.Name, above[0].Key())
 }

@@ -2,6 +2,7 @@ package registrar
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"time"
 
@@ -18,6 +19,7 @@ type UsageSettings struct {
 	Namespace string    `json:"namespace"`
 	Scheme    string    `json:"scheme"`
 	CountAll  bool      `json:"countAll,omitempty"` // caches do not keep redirects, so that all are counted
+	Public    bool      `json:"public,omitempty"`   // all may see the figures of months, of the namespace and of each of its names
 	By        string    `json:"by,omitempty"`
 	Changed   time.Time `json:"changed,omitzero"`
 }
@@ -28,7 +30,24 @@ func (u *UsageSettings) Key() stele.NamespaceKey {
 }
 
 func usageSpaceCell(key stele.NamespaceKey) string {
-	return usageSpaceCells + key.Scheme + "\x00" + key.Prefix
+	return string(AppendUsageText([]byte(usageSpaceCells+key.Scheme+"\x00"), key.Prefix))
+}
+
+// MaxUsageText is how many bytes of a name stand in the name of a cell of figures.
+const MaxUsageText = 900
+
+// AppendUsageText appends what stands for a text in the name of a cell of figures: the text, or if it has more than MaxUsageText bytes, these,
+// 01, and 16 bytes of the SHA-256 of the whole.
+func AppendUsageText(b []byte, text string) []byte {
+	if len(text) <= MaxUsageText {
+		return append(b, text...)
+	}
+	sum := sha256.Sum256([]byte(text))
+	// A zero byte would end the name.
+	for i := range sum {
+		sum[i] |= 1
+	}
+	return append(append(append(b, text[:MaxUsageText]...), 1), sum[:16]...)
 }
 
 // UsageSettings returns how the use of a namespace is counted, to a caller who has a role there.
@@ -51,6 +70,11 @@ func (r *Registrar) usageSettings(ctx context.Context, op string, key stele.Name
 	if !role.Includes(least) {
 		return u, nil, refuse(op, stele.ID{}, stele.Forbidden, "usage.settings-not-allowed", "you may not change how the use of {namespace} is counted; ask one of its owners", key)
 	}
+	return r.readUsageSettings(ctx, op, key)
+}
+
+// readUsageSettings reads the settings of a namespace, for all callers, and the value of their cell.
+func (r *Registrar) readUsageSettings(ctx context.Context, op string, key stele.NamespaceKey) (u UsageSettings, value []byte, err error) {
 	u.Namespace, u.Scheme = key.Prefix, key.Scheme
 	if value, err = r.store.Cell(ctx, usageSpaceCell(key)); err != nil || value == nil {
 		return u, nil, tell(op, err)
@@ -89,12 +113,60 @@ func (r *Registrar) UsageSpaces(ctx context.Context) (list []UsageSettings, err 
 		if err != nil {
 			return nil, err
 		}
-		var u UsageSettings
-		if err := json.Unmarshal(c.Value, &u); err != nil {
-			r.o.Log.Error("the settings of the use of a namespace can't be read", "cell", c.Name, "error", err.Error())
-			continue
+		if u, ok := r.parseUsageSpace(c); ok {
+			list = append(list, u)
 		}
-		list = append(list, u)
 	}
 	return list, nil
+}
+
+// parseUsageSpace reads the settings in a cell; false if they are damaged.
+func (r *Registrar) parseUsageSpace(c stele.Cell) (u UsageSettings, ok bool) {
+	if err := json.Unmarshal(c.Value, &u); err != nil {
+		r.o.Log.Error("the settings of the use of a namespace can't be read", "cell", c.Name, "error", err.Error())
+		return u, false
+	}
+	return u, true
+}
+
+// PublicUsage returns whose figures of use all callers may see, of a namespace and those below it: of each that says so itself, since the owners of one
+// below may not want it. None can be listed. The namespace is nil if its figures are not public. Those of the root of a scheme never are: what is there belongs
+// to no namespace, and has no owner.
+func (r *Registrar) PublicUsage(ctx context.Context, key stele.NamespaceKey) (seen UsageSight, ns *stele.Namespace, err error) {
+	s, err := r.view(ctx)
+	if err != nil || key.Prefix == "" || s.Get(key) == nil {
+		return seen, nil, err
+	}
+	if u, _, err := r.readUsageSettings(ctx, opReadUsage, key); err != nil || !u.Public {
+		return seen, nil, err
+	}
+	public := make(map[stele.NamespaceKey]bool)
+	prefix := usageSpaceCells + key.Scheme + "\x00" + key.Prefix[:min(len(key.Prefix), MaxUsageText)]
+	for c, err := range r.store.Cells(ctx, prefix, "") {
+		if err != nil {
+			return seen, nil, tell(opReadUsage, err)
+		}
+		if u, ok := r.parseUsageSpace(c); ok && u.Public && s.Get(u.Key()) != nil {
+			public[u.Key()] = true
+		}
+	}
+	seen.Sees = func(key stele.NamespaceKey) bool { return public[key] }
+	seen.Lists = func(stele.ID) bool { return false }
+	return seen, cloneNamespace(s.Get(key).Namespace), nil
+}
+
+// PubliclyUsed returns the record that has a name, if the figures of its namespace are public, and the namespace. It never returns one that is reserved,
+// restricted to some readers, or without its content by a legal order. NotFound if there is none.
+func (r *Registrar) PubliclyUsed(ctx context.Context, name stele.ID) (*stele.Record, stele.NamespaceKey, error) {
+	rec, above, err := r.get(auth.With(ctx, auth.Principal{}), opReadUsage, name)
+	if err != nil {
+		return nil, stele.NamespaceKey{}, err
+	}
+	key := above[0].Key()
+	if rec.State != stele.Reserved && rec.IsPublic() && !rec.Redacted && key.Prefix != "" {
+		if u, _, err := r.readUsageSettings(ctx, opReadUsage, key); err != nil || u.Public {
+			return rec, key, err
+		}
+	}
+	return nil, key, refuse(opReadUsage, name, stele.NotFound, "usage.not-public", "the figures of the use of {name} are not public", name)
 }

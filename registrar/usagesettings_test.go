@@ -1,6 +1,7 @@
 package registrar
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stele-id/stele"
@@ -35,5 +36,33 @@ func TestUsageSettings(t *testing.T) {
 	}
 	if _, err := f.UsageSettings(as("ann"), f.key("ark:54321")); stele.KindOf(err) != stele.NotFound {
 		t.Errorf("of nothing: %v", err)
+	}
+}
+
+// TestUsageSettingsLong sets how the use of namespaces with long prefixes is counted: what is kept of them has a name of bounded length, and is not mixed up.
+func TestUsageSettingsLong(t *testing.T) {
+	f := newFixture(t)
+	long := "ark:12345/" + strings.Repeat("b", 1500)
+	for _, end := range []string{"1", "2"} {
+		key := f.space(long+end, owner("ann"))
+		if n := len(usageSpaceCell(key)); n > MaxUsageText+100 {
+			t.Errorf("the cell has a name of %d bytes", n)
+		}
+		if _, err := f.SetUsageSettings(as("ann"), key, func(u *UsageSettings) { u.CountAll, u.Public = end == "1", true }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := f.UsageSpaces(f.admin)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	for _, u := range list {
+		if u.CountAll != strings.HasSuffix(u.Namespace, "1") {
+			t.Errorf("%+v", u)
+		}
+	}
+	seen, ns, err := f.PublicUsage(t.Context(), f.key(long+"1"))
+	if err != nil || ns == nil || !seen.Sees(f.key(long+"1")) {
+		t.Errorf("%+v, %v", ns, err)
 	}
 }

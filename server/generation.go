@@ -171,6 +171,7 @@ func (s *server) answers(f *generation) (http.Handler, error) {
 		o.Pointing = r.Store.Pointing
 	}
 	o.Examples = s.o.Examples
+	o.Figures = &usage.Book{Registrar: r.Registrar, Schemes: s.schemes, Log: s.log}
 	if f.usage != nil {
 		o.Counter = f.usage
 		o.CountsAll = func(id stele.ID) bool { return f.countedAll.has(id, f.spaceOf) }

@@ -104,11 +104,14 @@ func (b *Book) Report(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage
 	if r.Began, err = b.began(ctx); err != nil {
 		return nil, err
 	}
-	rec, err := b.asked(ctx, &q)
+	rec, public, err := b.asked(ctx, &q)
 	switch {
 	case err != nil:
 		return nil, err
 	case rec != nil:
+		if public {
+			s = wholeMonths(r, s)
+		}
 		return r, b.record(ctx, r, s, rec.ID)
 	}
 	key, err := b.Registrar.ParsePrefix(q.Name)
@@ -118,31 +121,53 @@ func (b *Book) Report(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage
 	return r, b.prefix(ctx, r, s, key, q.Limit)
 }
 
-// asked returns the record that a query asks for; nil if it asks for a namespace, or all names with a prefix.
-func (b *Book) asked(ctx context.Context, q *apijson.UsageQuery) (*stele.Record, error) {
+// wholeMonths makes a report one of what all may see: the period has whole months, so that nobody asks for one of a day.
+func wholeMonths(r *apijson.Usage, s span) span {
+	s.from, s.until = firstOf(s.from), dayOf(DateOf(dateOf(s.until)).Next(1).begin().Unix())-1
+	r.From, r.Until, r.Public = dateText(s.from), dateText(s.until), true
+	return s
+}
+
+// asked returns the record that a query asks for; nil if it asks for a namespace, or all names with a prefix. Public says that the caller may see what all see.
+func (b *Book) asked(ctx context.Context, q *apijson.UsageQuery) (rec *stele.Record, public bool, err error) {
 	switch q.Of {
 	case ofNamespace:
-		return nil, nil
+		return nil, false, nil
 	case "":
 		if key, err := b.Registrar.ParsePrefix(q.Name); err == nil {
 			if _, err := b.Registrar.Namespace(asServer(ctx), key); err == nil {
-				return nil, nil
+				return nil, false, nil
 			}
 		}
 	case ofRecord:
 	default:
-		return nil, refuse(stele.Invalid, "usage.of-unknown", `"{of}" has no figures; there are those of a record and of a namespace`, q.Of)
+		return nil, false, refuse(stele.Invalid, "usage.of-unknown", `"{of}" has no figures; there are those of a record and of a namespace`, q.Of)
 	}
 	id, err := b.Schemes.Parse(q.Name)
-	var rec *stele.Record
 	if err == nil {
 		rec, err = b.Registrar.UsedRecord(ctx, id)
 	}
-	if err != nil && q.Of == "" && (!id.IsValid() || stele.KindOf(err) == stele.NotFound) {
-		return nil, nil
+	if isRefusal(err) && isPublicOrder(q.By) {
+		found, _, fault := b.Registrar.PubliclyUsed(ctx, id)
+		if fault == nil || stele.KindOf(fault) != stele.NotFound {
+			return found, true, fault
+		}
 	}
-	return rec, err
+	if err != nil && q.Of == "" && (!id.IsValid() || stele.KindOf(err) == stele.NotFound) {
+		return nil, false, nil
+	}
+	return rec, false, err
 }
+
+// isRefusal reports whether an error says that a caller may not see all figures.
+func isRefusal(err error) bool {
+	kind := stele.KindOf(err)
+	return err != nil && (kind == stele.Forbidden || kind == stele.Unauthenticated)
+}
+
+// isPublicOrder reports whether figures are asked for in the order in which they may be public: by month. By day one reader would be visible to
+// a person who knows when the reader was there, and the public can't list names.
+func isPublicOrder(by string) bool { return by == "" || by == byMonth }
 
 // began returns when counting began; "" if it did not.
 func (b *Book) began(ctx context.Context) (string, error) {
@@ -187,12 +212,22 @@ func (b *Book) record(ctx context.Context, r *apijson.Usage, s span, id stele.ID
 // prefix reports the names with a prefix: by name, or the sums of its namespaces. Where it is not the prefix of a
 // namespace, its names are added up.
 func (b *Book) prefix(ctx context.Context, r *apijson.Usage, s span, key stele.NamespaceKey, limit int) error {
+	kind := recordCells
 	sight, err := b.Registrar.SightOfUsage(ctx, key)
+	if isRefusal(err) && isPublicOrder(r.By) {
+		public, ns, fault := b.Registrar.PublicUsage(ctx, key)
+		switch {
+		case fault != nil:
+			return fault
+		case ns != nil: // the sums of the namespace only: whether some prefix has figures would tell the names with it
+			sight, kind, err = public, spaceCells, nil
+			s, r.Name, r.Title = wholeMonths(r, s), key.Prefix, ns.Title
+		}
+	}
 	if err != nil {
 		return err
 	}
-	kind := recordCells
-	if r.By != byName {
+	if r.By != byName && kind == recordCells {
 		if _, err := b.Registrar.Namespace(ctx, key); err == nil {
 			kind = spaceCells
 		}
@@ -226,6 +261,12 @@ func (b *Book) prefix(ctx context.Context, r *apijson.Usage, s span, key stele.N
 		}
 	}
 	sums.fill(r)
+	if r.Public { // how many names lead nowhere is for those who can mend it
+		for i := range r.Rows {
+			r.Rows[i].Failures = 0
+		}
+		r.Total.Failures = 0
+	}
 	return nil
 }
 

@@ -2,7 +2,6 @@ package usage
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"strings"
 	"time"
 
@@ -43,7 +42,7 @@ const (
 )
 
 // maxCellText is how many bytes of a name stand in the name of its cell.
-const maxCellText = 900
+const maxCellText = registrar.MaxUsageText
 
 // maxFailedName is how long a name that leads nowhere may be, to be kept.
 const maxFailedName = 300
@@ -81,23 +80,10 @@ func appendMonthNumber(b []byte, number int) []byte { return append(b, byte(numb
 // isLong reports whether a text does not fit into the name of a cell.
 func isLong(text string) bool { return len(text) > maxCellText }
 
-// appendCellText appends what stands for a text in the name of a cell.
-func appendCellText(b []byte, text string) []byte {
-	if !isLong(text) {
-		return append(b, text...)
-	}
-	sum := sha256.Sum256([]byte(text))
-	// A zero byte would end the name.
-	for i := range sum {
-		sum[i] |= 1
-	}
-	return append(append(append(b, text[:maxCellText]...), 1), sum[:16]...)
-}
-
 // cellName returns the name of the cell of a text in a month.
 func cellName(kind, scheme, text string, month int) string {
 	b := append(append([]byte(kind), scheme...), 0)
-	return string(appendMonthNumber(append(appendCellText(b, text), 0), month))
+	return string(appendMonthNumber(append(registrar.AppendUsageText(b, text), 0), month))
 }
 
 // recordCell returns the name of the cell of a name in a month.
@@ -111,7 +97,7 @@ func spaceCell(key stele.NamespaceKey, month int) string {
 
 func failedCell(key stele.NamespaceKey, day int32) string {
 	b := append(append([]byte(failedCells), key.Scheme...), 0)
-	b = append(appendCellText(b, key.Prefix), 0)
+	b = append(registrar.AppendUsageText(b, key.Prefix), 0)
 	return string(append(b, byte(day>>24), byte(day>>16), byte(day>>8), byte(day)))
 }
 

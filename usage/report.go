@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/registrar"
 )
 
 // maxReported is how many names a page of a report has.
@@ -38,7 +39,7 @@ func (b *Book) CounterReport(ctx context.Context, q apijson.UsageReportQuery) (*
 	scheme := recordCells + key.Scheme + "\x00"
 	after := ""
 	if q.After != "" {
-		after = string(append(appendCellText([]byte(scheme), q.After), "\x00\xff\xff"...))
+		after = string(append(registrar.AppendUsageText([]byte(scheme), q.After), "\x00\xff\xff"...))
 	}
 	damaged := 0
 	for c, err := range b.Registrar.UsageList(asServer(ctx), scheme+clip(key.Prefix, maxCellText), after) {

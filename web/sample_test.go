@@ -1,11 +1,14 @@
 package web
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/web/chart"
+	"github.com/stele-id/stele/web/figures"
 	"github.com/stele-id/stele/web/language"
 )
 
@@ -84,6 +87,20 @@ func views(t reporter, say func(string) string) map[string]any {
 		},
 		Citation: citation, Formats: formats, QR: code,
 	}
+	drawing, err := (&chart.Chart{Label: "Resolutions", Number: func(n any) string { return fmt.Sprint(n) }, Columns: []chart.Column{{Short: "May", Long: "2024", Title: "May 2024: 3 by people", Parts: [2]uint64{3, 1}}}}).HTML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info.Use = &UseLine{Total: say("4 resolutions in 13 months"), Chart: drawing, URL: say("/.usage/ark:12345/x5rivers?of=record")}
+	use := &Use{
+		Frame: frame, Title: say("Rivers of Pará"), ID: say("ark:12345/x5rivers"), Record: true, Info: say("/.info/ark:12345/x5rivers"), Space: named("ark:12345", "/.usage/ark:12345"), Began: then, Damaged: 1,
+		Periods: []Period{{say("13 months"), say("/.usage/ark:12345/x5rivers"), true}, {say("Year 2024"), say("/.usage/ark:12345/x5rivers?from=2024-01"), false}},
+		Facts:   []figures.Fact{{Number: 4, Text: say("resolutions"), Note: say("all of them")}}, Chart: drawing,
+		Table: figures.Table{Caption: say("Figures by period"), First: say("Month"), Heads: []string{say("People"), say("Programs")}, CSV: say("/api/v1/statistics?prefix=ark:12345/x5rivers"),
+			Rows: []figures.Row{{Text: say("May 2024"), Note: say("so far"), Values: []uint64{3, 1}}}, Total: &figures.Row{Text: say("Together"), Values: []uint64{3, 1}}},
+	}
+	space := *use
+	space.Title, space.Record, space.Info, space.Space, space.ID, space.Table.Folded = "", false, "", Name{}, say("ark:12345"), true
 	old := *info
 	old.State, old.Tombstone, old.Targets, old.QR = stele.Withdrawn, &tomb, nil, QR{}
 	old.Old = &Old{Number: 2, At: then, Current: "/.info/ark:12345/x5rivers", Follow: "/.memento/20240517100000/ark:12345/x5rivers"}
@@ -91,6 +108,9 @@ func views(t reporter, say func(string) string) map[string]any {
 		"info":           info,
 		"info-withdrawn": &old,
 		"info-bare":      &Info{ID: say("102.100.272/Y35XYS0QH"), URL: say("https://resolver.example/102.100.272/Y35XYS0QH"), Scheme: say("hdl"), State: stele.Active},
+		"usage":          use,
+		"usage-space":    &space,
+		"usage-none":     &Use{Frame: frame, ID: say("ark:12345")},
 		"gone": &Gone{Frame: frame, ID: say("ark:12345/x5rivers"), Spelling: say("ark:/12345/x5-rivers"), Title: say("Rivers of Pará"), Tombstone: tomb,
 			Metadata: metadata, Citation: citation, Info: say("/.info/ark:12345/x5rivers"), Formats: formats},
 		"gone-redacted": &Gone{Frame: frame, ID: say("ark:12345/x5rivers"), Tombstone: Tombstone{Reason: say("Court order 7."), At: then, Redacted: true}},
@@ -148,6 +168,8 @@ func write(t reporter, p *Pages, view any) string {
 		err = p.API(&b, v)
 	case *About:
 		err = p.About(&b, v)
+	case *Use:
+		err = p.Usage(&b, v)
 	case *Protocol:
 		err = p.Protocol(&b, v)
 	default:

@@ -1,9 +1,11 @@
 package web
 
 import (
+	"html/template"
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/web/figures"
 	"github.com/stele-id/stele/web/language"
 )
 
@@ -83,10 +85,40 @@ type Info struct {
 	Old         *Old   // of an old version
 	Signatures  []Signature
 	History     []Change
+	Use         *UseLine // nil if it is not public
 
 	Citation string
 	Formats  []Format
 	QR       QR
+}
+
+// UseLine is how often a name is used, on the page about it.
+type UseLine struct {
+	Total string        // in words
+	Chart template.HTML // empty if nothing was counted
+	URL   string        // of the page of the figures
+}
+
+// Use is the view of how often a name, or the names of a namespace, are used.
+type Use struct {
+	Frame
+	Title   string // of the thing or the namespace; may be empty
+	ID      string
+	Record  bool
+	Info    string    // URL of the page about the record; empty for a namespace
+	Space   Name      // of a record: its namespace, with the URL of its figures
+	Began   time.Time // zero if nothing was counted yet
+	Damaged int       // figures that can't be read
+	Periods []Period
+	Facts   []figures.Fact
+	Chart   template.HTML
+	Table   figures.Table
+}
+
+// Period is a link to the figures of a period.
+type Period struct {
+	Text, URL string
+	Current   bool
 }
 
 // Old says which old version of a record a page shows.

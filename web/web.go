@@ -62,7 +62,7 @@ type asset struct {
 }
 
 // The pages, by the names of their templates.
-var pageNames = [...]string{"info", "gone", "missing", "problem", "choices", "home", "explain", "api", "about", "protocol"}
+var pageNames = [...]string{"info", "gone", "missing", "problem", "choices", "home", "explain", "api", "about", "protocol", "usage"}
 
 // New reads the embedded templates, for the languages of a catalog, and gives them the face of a
 // site. It fails if the face is wrong.
@@ -195,6 +195,9 @@ func (p *Pages) About(w io.Writer, v *About) error { return p.write(w, "about", 
 // Protocol writes the page that registers the site as the handler of links. It works under
 // [ScriptPolicy].
 func (p *Pages) Protocol(w io.Writer, v *Protocol) error { return p.write(w, "protocol", v) }
+
+// Usage writes the page of how often names are used.
+func (p *Pages) Usage(w io.Writer, v *Use) error { return p.write(w, "usage", v) }
 
 // framed is a view of a page.
 type framed interface{ frame() *Frame }

@@ -23,7 +23,7 @@ func (r *Registry) SetUsageSettings(ctx context.Context, key stele.NamespaceKey,
 	}
 	change(&u)
 	const op = "set usage settings"
-	text, err := json.Marshal(&apijson.UsageSettings{CountAll: u.CountAll})
+	text, err := json.Marshal(&apijson.UsageSettings{CountAll: u.CountAll, Public: u.Public})
 	if err != nil {
 		return u, tell(op, err)
 	}
@@ -39,5 +39,5 @@ func (r *Registry) usageSettings(ctx context.Context, op string, key stele.Names
 	if err := json.Unmarshal(a.body, &d); err != nil {
 		return u, unread(err)
 	}
-	return registrar.UsageSettings{Scheme: key.Scheme, Namespace: key.Prefix, CountAll: d.CountAll, By: d.By, Changed: d.Changed}, nil
+	return registrar.UsageSettings{Scheme: key.Scheme, Namespace: key.Prefix, CountAll: d.CountAll, Public: d.Public, By: d.By, Changed: d.Changed}, nil
 }

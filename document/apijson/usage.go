@@ -18,6 +18,7 @@ type UsageQuery struct {
 // Usage is how often names were used.
 type Usage struct {
 	Name   string     `json:"name" doc:"The name, or the prefix of the names." example:"ark:12345/"`
+	Title  string     `json:"title,omitempty" doc:"Of a namespace whose figures are public: its title."`
 	Record bool       `json:"record" doc:"Whether these are the figures of one record."`
 	From   string     `json:"from" doc:"The first day." example:"2026-01-01"`
 	Until  string     `json:"until" doc:"The last day." example:"2026-11-17"`
@@ -27,6 +28,8 @@ type Usage struct {
 	Total  UsageRow   `json:"total"`
 
 	Damaged int `json:"damaged,omitempty" doc:"How many stored figures could not be read; they are left out."`
+
+	Public bool `json:"public,omitempty" doc:"These are what all may see: figures of months, without failures; of a namespace those of namespaces below it whose figures are public too."`
 }
 
 // UsageRow has figures of a name or a period. See COUNTER's codes of practice for double clicks, unique uses and robots.

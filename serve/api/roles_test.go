@@ -137,6 +137,8 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 		t.Fatalf("the operation %s has no sample in this test: add one, and see that its rights are right", op.name)
 	}
 	switch op.name {
+	case "statistics": // the figures of the namespace are public
+		s.ask(theAdmin, "PUT", Root+"/usagesettings/ark:12345", `{"public":true}`).want(t, http.StatusOK)
 	case "disavowVersions", "revertRecord": // of a record that was changed since
 		s.ask(theAdmin, "PATCH", Root+"/records/ark:12345/x1", `{"metadata":{"who":"Eve"}}`, "Content-Type", apijson.MergePatch).want(t, http.StatusOK)
 	case "getZoneKeys", "changeZoneKeys", "listZones", "raiseZone", "checkSecondaries":

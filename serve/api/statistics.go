@@ -50,8 +50,9 @@ func (h *Handler) statisticsOperations() []operation {
 		name: "statistics", method: http.MethodGet, path: "statistics", group: "Records",
 		summary: "How often names are used",
 		about: "The figures of one record, or of all names with a prefix, by month, day or name. A resolution is a redirect to the target of a name; of clicks of one reader at most 30 seconds apart the last one counts. " +
-			"Robots are counted apart. Names are sorted by their resolutions, the most used first. Figures are written every half minute, and days are added up to months after 400 days. The caller is a reader of the namespace.",
-		asks: reader, scope: auth.ScopeRead,
+			"Robots are counted apart. Names are sorted by their resolutions, the most used first. Figures are written every half minute, and days are added up to months after 400 days. The caller is a reader of the namespace. " +
+			"Where the owner made figures public, all may see those of whole months, of the namespace and of each name that the public may see; never by day or by name, nor of other prefixes.",
+		asks: anyone, scope: auth.ScopeRead,
 		query: slices.Concat([]parameter{usagePrefix("a registered name, or the beginning of names")}, usagePeriod(), []parameter{
 			{name: "of", choices: []string{"record", "namespace"}, about: "whose figures are wanted, where a record and a namespace have the name; without it those of the namespace"},
 			{name: "by", choices: []string{"month", "day", "name"}, about: "what a row is; without it a month"},
@@ -59,6 +60,7 @@ func (h *Handler) statisticsOperations() []operation {
 			tableFormat(),
 		}),
 		answers: tableAnswers("The figures.", apijson.Usage{}),
+		fails:   []int{401, 403},
 		gathers: true,
 		serve:   h.statistics,
 	}, {

@@ -37,4 +37,24 @@ func TestUsageTables(t *testing.T) {
 			t.Errorf("%s: %s", target, a.body)
 		}
 	}
+
+	// Without a token there is nothing, until the owner wants it.
+	s.ask("", "GET", Root+"/statistics?prefix=ark:12345", "").want(t, 401)
+	s.ask(theAdmin, "PUT", Root+"/usagesettings/ark:12345", `{"public":true}`).want(t, 200)
+	for target, status := range map[string]int{
+		"/statistics?prefix=ark:12345":                 200,
+		"/statistics?prefix=ark:12345&format=csv":      200,
+		"/statistics?prefix=ark:12345&by=name":         401,
+		"/statistics?prefix=ark:12345&by=day":          401,
+		"/statistics?prefix=ark:12345/x":               401,
+		"/usagebreakdown?prefix=ark:12345&by=referrer": 401,
+		"/unusednames?prefix=ark:12345":                401,
+		"/usagereport?prefix=ark:12345":                401,
+		"/usagesettings/ark:12345":                     401,
+	} {
+		a := s.ask("", "GET", Root+target, "").want(t, status)
+		if status == 200 && a.get("Cache-Control") != "no-cache" {
+			t.Errorf("%s: %v", target, a.Header)
+		}
+	}
 }

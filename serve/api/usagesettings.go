@@ -30,9 +30,9 @@ func (h *Handler) usageSettingsOperations() []operation {
 	}, {
 		name: "putUsageSettings", method: http.MethodPut, path: "usagesettings/{prefix}", group: "Namespaces", tail: prefixInPath,
 		summary: "Set how the use of a namespace is counted",
-		about:   "Servers follow within half a minute.",
+		about:   "Servers follow within half a minute. What is left out is switched off.",
 		asks:    owner, scope: auth.ScopeAdmin,
-		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.UsageSettings{}, example: `{"countAll":true}`},
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.UsageSettings{}, example: `{"countAll":true,"public":true}`},
 		answers: []answer{settings},
 		fails:   []int{404, 409},
 		serve:   h.putUsageSettings,
@@ -40,7 +40,7 @@ func (h *Handler) usageSettingsOperations() []operation {
 }
 
 func usageSettings(u registrar.UsageSettings) apijson.UsageSettings {
-	return apijson.UsageSettings{CountAll: u.CountAll, By: u.By, Changed: u.Changed}
+	return apijson.UsageSettings{CountAll: u.CountAll, Public: u.Public, By: u.By, Changed: u.Changed}
 }
 
 func (h *Handler) putUsageSettings(c *call) error {
@@ -52,7 +52,7 @@ func (h *Handler) putUsageSettings(c *call) error {
 	if err := c.decode(&want); err != nil {
 		return err
 	}
-	u, err := h.o.Registrar.SetUsageSettings(c.ctx, key, func(u *registrar.UsageSettings) { u.CountAll = want.CountAll })
+	u, err := h.o.Registrar.SetUsageSettings(c.ctx, key, func(u *registrar.UsageSettings) { u.CountAll, u.Public = want.CountAll, want.Public })
 	if err != nil {
 		return err
 	}

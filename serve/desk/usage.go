@@ -1,10 +1,9 @@
 package desk
 
 import (
-	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
+	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,8 +14,8 @@ import (
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registrar"
-	"github.com/stele-id/stele/web/chart"
 	"github.com/stele-id/stele/web/deskpage"
+	"github.com/stele-id/stele/web/figures"
 )
 
 // UsageBook reads figures of use, and judges who may see them: [usage.Book].
@@ -38,8 +37,6 @@ const (
 const (
 	recentMonths = 13
 	recentDays   = 30
-	longTable    = 31   // lines; a longer table is folded
-	maxBars      = 1000 // of a chart: a longer period has no chart
 )
 
 // usageURL returns the address of a page of figures.
@@ -69,12 +66,12 @@ func (c *call) useCard(of, name, at string) (*deskpage.UseCard, error) {
 		return v, nil
 	}
 	v.Total = c.language.Text("use.total", "count", total, "months", recentMonths)
-	drawn, err := c.usagePeriods(report)
+	drawn, err := figures.Draw(c.language, report, c.h.o.Now())
 	if err != nil {
 		return nil, err
 	}
-	drawn.chart.Small = true
-	v.Chart, err = drawn.chart.HTML()
+	drawn.Chart.Small = true
+	v.Chart, err = drawn.Chart.HTML()
 	return v, err
 }
 
@@ -180,7 +177,11 @@ func (c *call) usageSettings(key stele.NamespaceKey) (*deskpage.UseSettings, err
 		return nil, err
 	}
 	u, err := c.h.o.Registrar.UsageSettings(c.ctx, key)
-	return &deskpage.UseSettings{Key: key.String(), CountAll: u.CountAll, MaySet: role.Includes(stele.RoleOwner), By: u.By, Changed: u.Changed}, err
+	page := ""
+	if u.Public {
+		page = "/.usage/" + (&url.URL{Path: key.String()}).EscapedPath() + "?of=namespace"
+	}
+	return &deskpage.UseSettings{URL: page, Key: key.String(), CountAll: u.CountAll, Public: u.Public, MaySet: role.Includes(stele.RoleOwner), By: u.By, Changed: u.Changed}, err
 }
 
 // saveUsageSettings changes how the use of a namespace is counted.
@@ -192,8 +193,8 @@ func (c *call) saveUsageSettings() error {
 	if err != nil {
 		return err
 	}
-	all := c.r.PostForm.Get("count-all") == "yes"
-	if _, err := c.h.o.Registrar.SetUsageSettings(c.ctx, ns.Key(), func(u *registrar.UsageSettings) { u.CountAll = all }); err != nil {
+	all, public := c.r.PostForm.Get("count-all") == "yes", c.r.PostForm.Get("public") == "yes"
+	if _, err := c.h.o.Registrar.SetUsageSettings(c.ctx, ns.Key(), func(u *registrar.UsageSettings) { u.CountAll, u.Public = all, public }); err != nil {
 		return err
 	}
 	c.redirect(spaceURL("usage", ns.Key()) + "&done=saved")
@@ -266,31 +267,18 @@ func (c *call) fillUsage(v *deskpage.Usage, q *usageQuery, report *apijson.Usage
 	if v.Began, err = time.Parse(time.RFC3339, report.Began); err != nil {
 		return err
 	}
-	drawn, err := c.usagePeriods(report)
+	drawn, err := figures.Draw(c.language, report, c.h.o.Now())
 	if err != nil {
 		return err
 	}
-	if len(drawn.chart.Columns) > 0 {
-		if v.Chart, err = drawn.chart.HTML(); err != nil {
+	if len(drawn.Chart.Columns) > 0 {
+		if v.Chart, err = drawn.Chart.HTML(); err != nil {
 			return err
 		}
 	}
-	v.Table = drawn.table
+	v.Table = drawn.Table
 	v.Table.CSV = q.at("usage.csv", "from", q.From, "until", q.Until, "by", q.By)
-	fact := func(key string, n uint64, note string) {
-		v.Facts = append(v.Facts, deskpage.Fact{Number: n, Text: c.language.Text(key), Note: note})
-	}
-	t := &report.Total
-	fact("use.resolutions", t.Regular+t.Machine, "")
-	fact("use.unique", t.RegularUnique+t.MachineUnique, c.language.Text("use.unique-hint"))
-	if !q.record {
-		fact("use.visitors", t.Visitors, "")
-	}
-	fact("use.descriptions", t.Descriptions, "")
-	if !q.record {
-		fact("use.failures", t.Failures, "")
-	}
-	fact("use.robots", t.Robots, "")
+	v.Facts = figures.Facts(c.language, report)
 	if q.record {
 		return nil
 	}
@@ -334,100 +322,6 @@ func (c *call) sameUsage(q *usageQuery) []deskpage.Same {
 	}
 }
 
-// drawnUsage is a report as a chart and as a table.
-type drawnUsage struct {
-	chart chart.Chart
-	table deskpage.Figures
-}
-
-// usagePeriods makes a chart and a table of a report by months or days. Periods in which nothing happened are there too, and in the
-// table the last one comes first.
-func (c *call) usagePeriods(report *apijson.Usage) (*drawnUsage, error) {
-	var times [3]time.Time // the first day, the last one, and when counting began
-	for i, text := range []string{report.From, report.Until, report.Began} {
-		layout := time.DateOnly
-		if i == 2 {
-			layout = time.RFC3339
-		}
-		var err error
-		if times[i], err = time.Parse(layout, text); err != nil {
-			return nil, err
-		}
-	}
-	rows := make(map[string]*apijson.UsageRow, len(report.Rows))
-	for i := range report.Rows {
-		rows[report.Rows[i].Period] = &report.Rows[i]
-	}
-	p := c.usageSpan(report.By, times[0], times[1])
-	began := p.begin(times[2].UTC())
-	now := p.begin(c.h.o.Now().UTC())
-	all := !report.Record
-	d := &drawnUsage{chart: chart.Chart{Number: c.language.Number}, table: deskpage.Figures{Caption: c.language.Text("use.table"), First: c.language.Text(p.head), Heads: c.usageHeads(all)}}
-	d.chart.Label = c.language.Text("use.chart", "from", c.language.Day(times[0]), "until", c.language.Day(times[1]))
-	month := "" // whose days were added up
-	for at := range p.each {
-		row := rows[at.Format(p.layout)]
-		words := p.words(at)
-		text := at.Format("2006-01")
-		sum := rows[text]
-		merged := report.By == byDay && sum != nil
-		if merged && month != text { // a line for the month, before what is left of its days
-			month = text
-			line := c.language.Month(at)
-			d.table.Rows = append(d.table.Rows, deskpage.FigureRow{Text: line, Values: usageValues(sum, all)})
-			d.chart.Columns = append(d.chart.Columns, chart.Column{
-				Short: c.language.ShortMonth(at), Long: at.Format("2006"), Parts: [2]uint64{sum.Regular, sum.Machine},
-				Title: c.language.Text("use.bar", "period", line, "people", sum.Regular, "programs", sum.Machine),
-			})
-		}
-		if (merged || at.After(now)) && row == nil {
-			continue
-		}
-		col := chart.Column{Open: at.Equal(now)}
-		col.Short, col.Long = p.below(at)
-		switch {
-		case row != nil || !at.Before(began):
-			row = cmp.Or(row, new(apijson.UsageRow))
-			line := deskpage.FigureRow{Text: words, Values: usageValues(row, all)}
-			if col.Open {
-				line.Note = c.language.Text("use.open")
-			}
-			d.table.Rows = append(d.table.Rows, line)
-			col.Parts = [2]uint64{row.Regular, row.Machine}
-			col.Title = c.language.Text("use.bar", "period", words, "people", row.Regular, "programs", row.Machine)
-		default:
-			col.Title = c.language.Text("use.bar-uncounted", "period", words)
-		}
-		d.chart.Columns = append(d.chart.Columns, col)
-	}
-	slices.Reverse(d.table.Rows)
-	d.table.Folded = len(d.table.Rows) > longTable
-	d.table.Total = &deskpage.FigureRow{Text: c.language.Text("use.sum"), Values: usageValues(&report.Total, all)}
-	if len(d.chart.Columns) > maxBars {
-		d.chart.Columns = nil
-	}
-	return d, nil
-}
-
-// usageHeads returns the heads of the columns of a table; all: those that namespaces have too.
-func (c *call) usageHeads(all bool) (heads []string) {
-	for _, key := range []string{"use.people", "use.people-unique", "use.programs", "use.programs-unique", "use.column-descriptions", "use.column-robots"} {
-		heads = append(heads, c.language.Text(key))
-	}
-	if all {
-		heads = append(heads, c.language.Text("use.column-failures"), c.language.Text("use.column-visitors"))
-	}
-	return heads
-}
-
-func usageValues(r *apijson.UsageRow, all bool) []uint64 {
-	list := []uint64{r.Regular, r.RegularUnique, r.Machine, r.MachineUnique, r.Descriptions, r.Robots}
-	if all {
-		list = append(list, r.Failures, r.Visitors)
-	}
-	return list
-}
-
 // usageCSV sends figures as a file.
 func (c *call) usageCSV() error {
 	q, err := c.readUsageQuery()
@@ -444,32 +338,15 @@ func (c *call) usageCSV() error {
 	if q.show != "" {
 		return c.partCSV(q)
 	}
-	lines := [][]string{append([]string{"period"}, csvHeads()...)}
-	for i := range report.Rows {
-		lines = append(lines, csvLine(report.Rows[i].Period, usageValues(&report.Rows[i], true)...))
-	}
-	return c.sendCSV("usage.csv", lines)
+	return c.sendCSV("usage.csv", report.Table())
 }
 
-func csvHeads() []string {
-	return []string{"regular", "regular_unique", "machine", "machine_unique", "descriptions", "robots", "failures", "visitors"}
-}
-
-// csvLine returns a line of a file of figures.
-func csvLine(first string, values ...uint64) []string {
-	line := []string{bulk.Neutralise(first)}
-	for _, n := range values {
-		line = append(line, strconv.FormatUint(n, 10))
-	}
-	return line
-}
-
-// sendCSV sends a file.
-func (c *call) sendCSV(name string, lines [][]string) error {
+// sendCSV sends a table as a file.
+func (c *call) sendCSV(name string, table iter.Seq[[]string]) error {
 	head := c.w.Header()
 	head.Set("Content-Type", "text/csv; charset=utf-8; header=present")
 	head.Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	if err := csv.NewWriter(c.w).WriteAll(lines); err != nil && c.r.Context().Err() == nil && !errors.Is(err, http.ErrHandlerTimeout) {
+	if _, err := c.w.Write(bulk.AppendTable(nil, table)); err != nil && c.r.Context().Err() == nil && !errors.Is(err, http.ErrHandlerTimeout) {
 		c.h.o.Log.DebugContext(c.ctx, "a file of figures was not sent whole", "error", err.Error())
 	}
 	return nil

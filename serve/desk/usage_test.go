@@ -137,6 +137,9 @@ func TestUsageRights(t *testing.T) {
 		}
 	}
 	s.as("ruth").get("/.desk/usage?namespace=ark:12345/x5").has(200, "The uses that the server sees are counted.")
+	olga := s.as("olga")
+	olga.follow(olga.post("/.desk/usage", url.Values{"namespace": {"ark:12345/x5"}, "public": {"yes"}})).has(200, "Saved.", `href="/.usage/ark:12345/x5?of=namespace"`)
+	s.as("ruth").get("/.desk/usage?namespace=ark:12345/x5").has(200, "The figures of months are public.", `href="/.usage/ark:12345/x5?of=namespace"`)
 	s.browser().get("/.desk/usage?namespace=ark:12345/x5").leads("/.desk/sign-in")
 	newSite(t).as("olga").get("/.desk/usage?namespace=ark:12345/x5").has(404, "no figures of use")
 }
@@ -184,7 +187,7 @@ func TestUsageOfNamespace(t *testing.T) {
 	b.get(file+"&show=names").has(200, "name,regular,", ids[10]+",11,11,0,0,0,0,0,0\n")
 	b.get(file+"&show=referrers").has(200, "referrer,count\nexample.org,66\nexample.com,1\n")
 	b.get(file+"&show=countries").has(200, "country,count\n")
-	b.get(file+"&show=failed").has(200, "name,count\nark:12345/x5n0thing,3\n")
+	b.get(file+"&show=failed").has(200, "failure,count\nark:12345/x5n0thing,3\n")
 	b.get(file+"&show=unused").has(200, "name,created\n"+ids[11]+",2026-11-16T")
 	for _, show := range []string{"names", "referrers", "countries", "failed", "unused", "dns"} {
 		s.as("sam").get(at + "&show=" + show).has(404)

@@ -11,6 +11,7 @@ import (
 	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/web/chart"
 	"github.com/stele-id/stele/web/deskpage"
+	"github.com/stele-id/stele/web/figures"
 )
 
 // usagePart is a part of the figures of a namespace, with a page of its own.
@@ -18,7 +19,6 @@ type usagePart struct {
 	title, note string // keys
 	first       string // key of the head of the first column
 	by          string // what the API calls it
-	column      string // what the first column of the file is called
 	periods     bool   // the period can be chosen
 }
 
@@ -33,12 +33,12 @@ const (
 )
 
 var usageParts = map[string]usagePart{
-	partNames:     {title: "use.top", first: "use.name", by: "name", column: "name", periods: true},
-	partReferrers: {title: "use.referrers", note: "use.referrers-note", first: "use.site", by: "referrer", column: "referrer", periods: true},
-	partCountries: {title: "use.countries", first: "use.country", by: "country", column: "country", periods: true},
-	partFailed:    {title: "use.failed", note: "use.failed-note", first: "use.name", by: "failure", column: "name"},
-	partUnused:    {title: "use.unused", note: "use.unused-note", first: "use.name", column: "name"},
-	partDNS:       {title: "use.dns", by: "dns", column: "hour"},
+	partNames:     {title: "use.top", first: "use.name", by: "name", periods: true},
+	partReferrers: {title: "use.referrers", note: "use.referrers-note", first: "use.site", by: "referrer", periods: true},
+	partCountries: {title: "use.countries", first: "use.country", by: "country", periods: true},
+	partFailed:    {title: "use.failed", note: "use.failed-note", first: "use.name", by: "failure"},
+	partUnused:    {title: "use.unused", note: "use.unused-note", first: "use.name"},
+	partDNS:       {title: "use.dns", by: "dns"},
 }
 
 // How many lines of a part the overview, its own page and its file have.
@@ -110,7 +110,7 @@ func (c *call) fillPart(v *deskpage.Usage, q *usageQuery) error {
 func (c *call) usageList(q *usageQuery, show string, limit int) (*deskpage.UseList, error) {
 	part := usageParts[show]
 	l := &deskpage.UseList{ID: show, Title: c.language.Text(part.title), None: c.language.Text("use.none"), MoreText: c.language.Text("use.more")}
-	l.Figures = deskpage.Figures{Caption: l.Title, First: c.language.Text(part.first), Heads: []string{c.language.Text("use.times")}, CSV: q.at("usage.csv", "from", q.From, "until", q.Until, "show", show)}
+	l.Figures = figures.Table{Caption: l.Title, First: c.language.Text(part.first), Heads: []string{c.language.Text("use.times")}, CSV: q.at("usage.csv", "from", q.From, "until", q.Until, "show", show)}
 	l.More = q.at("usage", "from", q.From, "until", q.Until, "show", show)
 	if part.note != "" {
 		l.Note = c.language.Text(part.note)
@@ -132,10 +132,10 @@ func (c *call) usageList(q *usageQuery, show string, limit int) (*deskpage.UseLi
 			return nil, err
 		}
 		for _, row := range b.Rows {
-			l.Figures.Rows = append(l.Figures.Rows, deskpage.FigureRow{Text: row.Text, Name: true, Values: []uint64{row.Count}})
+			l.Figures.Rows = append(l.Figures.Rows, figures.Row{Text: row.Text, Name: true, Values: []uint64{row.Count}})
 		}
 		if b.Other > 0 {
-			l.Figures.Rows = append(l.Figures.Rows, deskpage.FigureRow{Text: c.language.Text("use.other"), Values: []uint64{b.Other}})
+			l.Figures.Rows = append(l.Figures.Rows, figures.Row{Text: c.language.Text("use.other"), Values: []uint64{b.Other}})
 		}
 	}
 	shares(l.Figures.Rows)
@@ -143,8 +143,8 @@ func (c *call) usageList(q *usageQuery, show string, limit int) (*deskpage.UseLi
 }
 
 // nameRow returns a name with its title.
-func (c *call) nameRow(name string, values ...uint64) deskpage.FigureRow {
-	row := deskpage.FigureRow{Text: name, Name: true, Values: values}
+func (c *call) nameRow(name string, values ...uint64) figures.Row {
+	row := figures.Row{Text: name, Name: true, Values: values}
 	id, err := c.h.o.Schemes.Parse(name)
 	if err != nil {
 		return row
@@ -159,7 +159,7 @@ func (c *call) nameRow(name string, values ...uint64) deskpage.FigureRow {
 }
 
 // shares sets what part of the greatest figure each one is.
-func shares(rows []deskpage.FigureRow) {
+func shares(rows []figures.Row) {
 	var most uint64
 	for i := range rows {
 		most = max(most, rows[i].Values[0])
@@ -176,7 +176,7 @@ func (c *call) usageUnused(q *usageQuery) (*deskpage.UseList, error) {
 		return nil, err
 	}
 	l := &deskpage.UseList{ID: partUnused, Title: c.language.Text("use.unused"), Note: c.language.Text("use.unused-note"), None: c.language.Text("use.unused-none"), MoreText: c.language.Text("names.next")}
-	l.Figures = deskpage.Figures{Caption: l.Title, First: c.language.Text("use.name"), CSV: q.at("usage.csv", "show", partUnused)}
+	l.Figures = figures.Table{Caption: l.Title, First: c.language.Text("use.name"), CSV: q.at("usage.csv", "show", partUnused)}
 	since, sinceErr := time.Parse("2006-01", u.Since)
 	began, beganErr := time.Parse(time.RFC3339, u.Began)
 	if sinceErr == nil && beganErr == nil && began.After(since) {
@@ -216,7 +216,7 @@ func (c *call) usageDNS(q *usageQuery) (*deskpage.UseList, error) {
 	}
 	now := c.h.o.Now().UTC().Truncate(time.Hour)
 	drawn := chart.Chart{Label: c.language.Text("use.dns-chart"), Number: c.language.Number}
-	for at := range steps(from, now, func(t time.Time) time.Time { return t.Add(time.Hour) }) {
+	for at := range figures.Steps(from, now, func(t time.Time) time.Time { return t.Add(time.Hour) }) {
 		n := counts[at.Format(time.RFC3339)]
 		col := chart.Column{Parts: [2]uint64{n}, Title: c.language.Text("use.dns-bar", "period", c.language.Moment(at), "count", n), Open: at.Equal(now)}
 		if at.Hour() == 12 { // the day stands below its middle
@@ -234,7 +234,6 @@ func (c *call) usageDNS(q *usageQuery) (*deskpage.UseList, error) {
 func (c *call) partCSV(q *usageQuery) error {
 	part := usageParts[q.show]
 	ask := apijson.UsageQuery{Name: q.Name, Of: q.Of, From: q.From, Until: q.Until, By: part.by, Limit: filePart}
-	var lines [][]string
 	switch q.show {
 	case partUnused:
 		return c.unusedCSV(q)
@@ -243,24 +242,13 @@ func (c *call) partCSV(q *usageQuery) error {
 		if err != nil {
 			return err
 		}
-		lines = append(lines, append([]string{part.column}, csvHeads()...))
-		for i := range report.Rows {
-			lines = append(lines, csvLine(report.Rows[i].Name, usageValues(&report.Rows[i], true)...))
-		}
-	default:
-		b, err := c.h.o.Usage.Breakdown(c.ctx, ask)
-		if err != nil {
-			return err
-		}
-		lines = append(lines, []string{part.column, "count"})
-		for _, row := range b.Rows {
-			lines = append(lines, csvLine(row.Text, row.Count))
-		}
-		if b.Other > 0 {
-			lines = append(lines, csvLine("", b.Other))
-		}
+		return c.sendCSV(q.show+".csv", report.Table())
 	}
-	return c.sendCSV(q.show+".csv", lines)
+	b, err := c.h.o.Usage.Breakdown(c.ctx, ask)
+	if err != nil {
+		return err
+	}
+	return c.sendCSV(q.show+".csv", b.Table())
 }
 
 // unusedCSV sends all names that were not used. If it fails on its way, the connection is cut off, so that the file is not taken for

@@ -117,6 +117,9 @@ type Options struct {
 	// called for each redirect, so it must not wait; nil: caches keep redirects of all namespaces.
 	CountsAll func(id stele.ID) bool
 
+	// Figures reads how often names are used, and judges what all may see of it; nil: pages do not have it.
+	Figures Figures
+
 	// Examples are identifiers that the home page offers to try.
 	Examples []Example
 }

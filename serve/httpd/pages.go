@@ -132,6 +132,13 @@ func (h *Handler) versionPage(w http.ResponseWriter, r *http.Request, res *resol
 	subject := h.subject(r, res)
 	v := h.infoView(r, res, &subject)
 	v.Old = old
+	if old == nil {
+		var err error
+		if v.Use, err = h.useLine(r, v, res.Record); err != nil {
+			h.fail(w, r, err)
+			return
+		}
+	}
 	if _, err := h.history(r, res.Record, func(version, before *stele.Record) {
 		v.History = append(v.History, h.change(r, v.Language, version, before))
 	}); err != nil {

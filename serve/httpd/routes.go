@@ -30,6 +30,7 @@ func (h *Handler) routes() map[string]route {
 		".urn":        {kind: "other", serve: h.protocol},
 		".desk":       {kind: "desk", serve: h.desk, writes: true, anonymous: true},
 		".info":       {kind: "info", serve: h.info, cost: costInfo},
+		".usage":      {kind: "usage", serve: h.usage, cost: costReverse},
 		".timemap":    {kind: "timemap", serve: h.timemap, cost: costDescription},
 		".memento":    {kind: "memento", serve: h.memento, cost: costMemento},
 		".well-known": {kind: "other", serve: h.wellKnown, anonymous: true},
@@ -145,7 +146,7 @@ func (h *Handler) ready(w http.ResponseWriter, r *http.Request, t requestTarget)
 // robots tells crawlers to read identifiers, and not the many forms of the same records.
 func (h *Handler) robots(w http.ResponseWriter, r *http.Request, _ requestTarget) {
 	w.Header()["Cache-Control"] = oneDay
-	h.write(w, r, http.StatusOK, textType, []byte("User-agent: *\nDisallow: /.memento/\nDisallow: /.timemap/\nDisallow: /api/\nDisallow: /uri-res/\n"))
+	h.write(w, r, http.StatusOK, textType, []byte("User-agent: *\nDisallow: /.memento/\nDisallow: /.timemap/\nDisallow: /.usage/\nDisallow: /api/\nDisallow: /uri-res/\n"))
 }
 
 // asset answers with a file of the pages.

@@ -3,6 +3,8 @@ package deskpage
 import (
 	"html/template"
 	"time"
+
+	"github.com/stele-id/stele/web/figures"
 )
 
 // UseCard is the use of a name beside its form.
@@ -19,9 +21,9 @@ type Usage struct {
 	Record       bool
 	Began        time.Time // zero if nothing was counted yet
 	Damaged      int       // figures that can't be read
-	Facts        []Fact
+	Facts        []figures.Fact
 	Chart        template.HTML
-	Table        Figures
+	Table        figures.Table
 
 	Periods     []Choose
 	Kept        []Kept
@@ -38,41 +40,13 @@ type Choose struct {
 	Current   bool
 }
 
-// Fact is a figure that stands by itself.
-type Fact struct {
-	Number uint64
-	Text   string
-	Note   string // may be empty
-}
-
-// Figures is a table of figures.
-type Figures struct {
-	Caption string // for readers who do not see it
-	First   string // head of the first column
-	Heads   []string
-	Rows    []FigureRow
-	Total   *FigureRow // nil if there is none
-	CSV     string     // URL of the same as a file
-	Folded  bool       // it is long
-}
-
-// FigureRow is a line of such a table.
-type FigureRow struct {
-	Text   string
-	Name   bool   // the text is a name, not words
-	URL    string // may be empty
-	Note   string // may be empty
-	Share  int    // of the greatest figure, in hundredths; 0: none is drawn
-	Values []uint64
-}
-
 // UseList is a part of the figures of a namespace.
 type UseList struct {
 	ID, Title string
 	Note      string
 	None      string // what is said if it has no rows; may be empty
 	Chart     template.HTML
-	Figures   Figures
+	Figures   figures.Table
 	More      string // URL of all of it; may be empty
 	MoreText  string
 }
@@ -81,6 +55,8 @@ type UseList struct {
 type UseSettings struct {
 	Key      string
 	CountAll bool
+	Public   bool   // all may see figures of months
+	URL      string // of the public page, if they may
 	MaySet   bool
 	By       string // the user who changed it last; "" if it is as usual
 	Changed  time.Time

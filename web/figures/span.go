@@ -1,12 +1,14 @@
-package desk
+package figures
 
 import (
 	"strconv"
 	"time"
+
+	"github.com/stele-id/stele/web/language"
 )
 
-// usageSpan is a row of periods: months or days.
-type usageSpan struct {
+// span is a row of periods: months or days.
+type span struct {
 	head   string                               // key of what a period is called
 	layout string                               // of its text in reports
 	begin  func(time.Time) time.Time            // of the period of a time
@@ -18,31 +20,31 @@ type usageSpan struct {
 // fewDays is up to how many days each has its number below its bar.
 const fewDays = 31
 
-// usageSpan returns the periods from one day to another.
-func (c *call) usageSpan(by string, from, until time.Time) usageSpan {
+// newSpan returns the periods from one day to another.
+func newSpan(l *language.Language, by string, from, until time.Time) span {
 	if by == byDay {
-		return c.daySpan(from, until)
+		return daySpan(l, from, until)
 	}
-	s := usageSpan{head: "use.month", layout: "2006-01", words: c.language.Month}
+	s := span{head: "use.month", layout: "2006-01", words: l.Month}
 	s.begin = func(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
 	first, last := s.begin(from), s.begin(until)
 	many := last.Sub(first) > 500*24*time.Hour
 	s.below = func(t time.Time) (short, long string) {
 		january := t.Month() == time.January
 		if !many || january {
-			short = c.language.ShortMonth(t)
+			short = l.ShortMonth(t)
 		}
 		if january || t.Equal(first) && t.Month() != time.December && !many {
 			long = strconv.Itoa(t.Year())
 		}
 		return short, long
 	}
-	s.each = steps(first, last, func(t time.Time) time.Time { return t.AddDate(0, 1, 0) })
+	s.each = Steps(first, last, func(t time.Time) time.Time { return t.AddDate(0, 1, 0) })
 	return s
 }
 
-func (c *call) daySpan(from, until time.Time) usageSpan {
-	s := usageSpan{head: "use.day", layout: time.DateOnly, words: c.language.Day}
+func daySpan(l *language.Language, from, until time.Time) span {
+	s := span{head: "use.day", layout: time.DateOnly, words: l.Day}
 	s.begin = func(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC) }
 	many := until.Sub(from) > fewDays*24*time.Hour
 	s.below = func(t time.Time) (short, long string) {
@@ -50,19 +52,19 @@ func (c *call) daySpan(from, until time.Time) usageSpan {
 			short = strconv.Itoa(t.Day())
 		}
 		if t.Day() == 1 || t.Equal(from) && t.Day() < 27 {
-			short, long = strconv.Itoa(t.Day()), c.language.ShortMonth(t)
+			short, long = strconv.Itoa(t.Day()), l.ShortMonth(t)
 		}
 		return short, long
 	}
-	s.each = steps(from, until, func(t time.Time) time.Time { return t.AddDate(0, 0, 1) })
+	s.each = Steps(from, until, func(t time.Time) time.Time { return t.AddDate(0, 0, 1) })
 	return s
 }
 
 // maxSteps bounds a row of periods, whatever its ends are.
 const maxSteps = 40_000
 
-// steps yields times from one to another.
-func steps(from, until time.Time, next func(time.Time) time.Time) func(yield func(time.Time) bool) {
+// Steps yields times from one to another.
+func Steps(from, until time.Time, next func(time.Time) time.Time) func(yield func(time.Time) bool) {
 	return func(yield func(time.Time) bool) {
 		for at, n := from, 0; !at.After(until) && n < maxSteps; at, n = next(at), n+1 {
 			if !yield(at) {
