@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string) (err error) {
 		{"label", label}, {"parse", parse}, {"distributor", distributor},
 		{"import", r.imports}, {"search", r.searches}, {"desk", r.desk}, {"lookup", r.lookUps}, {"register", r.registers}, {"mint", r.mints},
 		{"http", r.redirects}, {"api", r.overHTTP}, {"shared", r.shared}, {"dns", d.answers}, {"resolve", d.resolves},
-		{"signed", d.signedAnswers}, {"transfer", d.transfers}, {"usage", d.counting}, {"links", r.checked},
+		{"signed", d.signedAnswers}, {"transfer", d.transfers}, {"usage", d.counting}, {"report", r.yearReport}, {"links", r.checked},
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&r.records, "records", million, "how many records the registry has for import, lookup, http and shared;\nwhere it is given, how many names for dns, resolve, signed and transfer too, a million at most")

@@ -107,7 +107,7 @@ var rooms = []room{
 	{folder: "serve/desk", may: ". document internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage"},
 	{folder: "serve/*", may: ". internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web/chart", pure: true},
-	{folder: "web", may: ". document/apijson internal/wording auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
+	{folder: "web", may: ". document/apijson web/chart internal/wording auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal", may: "."},
 	{folder: "client/remote", may: ". document internal/backuptar internal/disk client/internal audit auth bulk namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
 	{folder: "client/ways", may: ". client ddds internal/wording resolver", tests: "auth registrar scheme/all store/mem"},
@@ -118,7 +118,7 @@ var rooms = []room{
 	{folder: "doctor", may: ". document/apijson internal/disk auth client config mail registry secret server store/pebble auth/issuer outbound"},
 	{folder: "cmd/stele", may: ". usage document links internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
-	{folder: "bench", may: ". document search links links/check internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "bench", may: ". usage document search links links/check internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". document mail audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/stele-id/stele"
 )
 
 // How many texts a cell keeps. Of names that lead nowhere more are kept than are shown: a name that is not among the first at
@@ -23,29 +25,8 @@ type dayDelta struct {
 }
 
 // additions returns what the tally has collected, and forgets it.
-func (t *tally) additions() (list []addition) {
-	type cell struct {
-		text string
-		days []dayDelta
-	}
-	cells := make(map[string]*cell, len(t.records)+len(t.spaces))
-	add := func(name, text string, day int32, d *delta) {
-		if *d == (delta{}) {
-			return
-		}
-		c := cells[name]
-		if c == nil {
-			c = &cell{text: text}
-			cells[name] = c
-		}
-		number := dateOf(day).Day()
-		if monthNumber(day) <= t.rolled {
-			number = 0
-		}
-		c.days = append(c.days, dayDelta{number, *d})
-	}
+func (t *tally) additions() []addition {
 	for _, d := range t.records {
-		add(recordCell(d.id, monthNumber(d.day)), d.id.String(), d.day, &d.delta)
 		if d.space.Scheme != "" {
 			sum := t.spaceDelta(d.space, d.day)
 			for i, n := range d.delta {
@@ -53,11 +34,63 @@ func (t *tally) additions() (list []addition) {
 			}
 		}
 	}
+	return t.collect(func(*recordDelta) stele.NamespaceKey { return stele.NamespaceKey{} })
+}
+
+// linked is additions where what a name adds to its namespace is made with what is added to the name, in the same commit. So whatever is written of these,
+// a namespace has the figures of its names.
+func (t *tally) linked() []addition {
+	return t.collect(func(d *recordDelta) stele.NamespaceKey { return d.space })
+}
+
+// monthCell is what is to be added to the figures of a month.
+type monthCell struct {
+	text  string
+	days  []dayDelta
+	space string // the cell of the namespace that gets the same; "": none
+	above string // its text
+}
+
+func (m *monthCell) additions(name string) addition {
+	a := addition{cell: name, add: func(value []byte) ([]byte, error) { return addDays(m.text, value, m.days) }}
+	if m.space != "" {
+		a.with = []addition{{cell: m.space, add: func(value []byte) ([]byte, error) { return addDays(m.above, value, m.days) }}}
+	}
+	return a
+}
+
+// collect returns what the tally has collected, and forgets it: link returns the namespace that gets what is added to a name too.
+func (t *tally) collect(link func(*recordDelta) stele.NamespaceKey) (list []addition) {
+	cells := make(map[string]*monthCell, len(t.records)+len(t.spaces))
+	add := func(name, text string, day int32, d *delta) *monthCell {
+		c := cells[name]
+		if c == nil {
+			c = &monthCell{text: text}
+			cells[name] = c
+		}
+		number := dateOf(day).Day()
+		if monthNumber(day) <= t.rolled {
+			number = 0
+		}
+		c.days = append(c.days, dayDelta{number, *d})
+		return c
+	}
+	for _, d := range t.records {
+		if d.delta == (delta{}) {
+			continue
+		}
+		c := add(recordCell(d.id, monthNumber(d.day)), d.id.String(), d.day, &d.delta)
+		if key := link(d); key.Scheme != "" {
+			c.space, c.above = spaceCell(key, monthNumber(d.day)), key.Prefix
+		}
+	}
 	for key, d := range t.spaces {
-		add(spaceCell(key.space, monthNumber(key.day)), key.space.Prefix, key.day, d)
+		if *d != (delta{}) {
+			add(spaceCell(key.space, monthNumber(key.day)), key.space.Prefix, key.day, d)
+		}
 	}
 	for name, c := range cells {
-		list = append(list, addition{name, func(value []byte) ([]byte, error) { return addDays(c.text, value, c.days) }})
+		list = append(list, c.additions(name))
 	}
 	list = append(list, textAdditions(t.hosts, func(s spaceText) string {
 		return cellName(hostCells, s.space.Scheme, s.space.Prefix, monthNumber(s.day))
@@ -108,7 +141,7 @@ func textAdditions(counted map[spaceText]uint64, cell func(spaceText) string, mo
 		texts[name] = key.space.Prefix
 	}
 	for name, more := range by {
-		list = append(list, addition{name, func(value []byte) ([]byte, error) { return addTexts(texts[name], value, more, most, other) }})
+		list = append(list, addition{cell: name, add: func(value []byte) ([]byte, error) { return addTexts(texts[name], value, more, most, other) }})
 	}
 	return list
 }
@@ -152,7 +185,7 @@ func byCount(a, b Tally) int {
 
 // began notes when counting began, if that is not known yet.
 func began(now time.Time) addition {
-	return addition{beginCell, func(value []byte) ([]byte, error) {
+	return addition{cell: beginCell, add: func(value []byte) ([]byte, error) {
 		if value != nil {
 			return value, nil
 		}
@@ -173,7 +206,7 @@ func (c *Counter) zoneAdditions(now time.Time) (list []addition) {
 		if more == 0 {
 			continue
 		}
-		list = append(list, addition{zoneCell(zone, DateOf(now).number()), func(value []byte) ([]byte, error) {
+		list = append(list, addition{cell: zoneCell(zone, DateOf(now).number()), add: func(value []byte) ([]byte, error) {
 			hours, err := parseHours(value)
 			if err != nil {
 				return nil, err

@@ -19,6 +19,7 @@ import (
 //	d  zone 00 month                  DNS answers of a zone by hour; see appendHours
 //	s  scheme 00 prefix               how the use of a namespace is counted: JSON, see registrar.UsageSettings
 //	w  server                         number of the last commit of a server: uvarint, and the time; see mark
+//	i  digest of the first line       how many log files with this line were begun: decimal
 //	i  digests of first lines         how much of a log file is counted; see logMark
 //	b                                 when counting began: RFC 3339
 //	m                                 the last month whose days were added up

@@ -36,6 +36,7 @@ const (
 type addition struct {
 	cell string
 	add  func(value []byte) ([]byte, error) // from the value that the cell has to the next one; nil is none
+	with []addition                         // are made in the same commit; most have none
 }
 
 // keeper adds to cells. Several servers may add to the same ones: a commit that another server got ahead of is made again from
@@ -48,6 +49,7 @@ type keeper struct {
 	number uint64
 	known  map[string][]byte // values of cells as this server wrote them last
 	unsure []addition        // of the commit with the next number, whose outcome is not known
+	doubts []leftOut         // additions that this commit leaves out
 	left   []addition        // that could not be written
 	marked []byte            // value of the cell mark
 	lost   uint64            // additions for which there was no room
@@ -131,11 +133,12 @@ func (k *keeper) settle(ctx context.Context, now time.Time) error {
 	}
 	if number := markNumber(k.marked); number == k.number+1 {
 		k.number++
+		k.tell(k.doubts)
 	} else {
 		k.number += 2
 		k.left = append(k.unsure, k.left...)
 	}
-	k.unsure = nil
+	k.unsure, k.doubts = nil, nil
 	clear(k.known)
 	return nil
 }
@@ -155,7 +158,7 @@ func markNumber(mark []byte) uint64 {
 // commit makes additions, all or none.
 func (k *keeper) commit(ctx context.Context, now time.Time, list []addition) error {
 	for try := 1; ; try++ {
-		changes, err := k.changes(ctx, list)
+		changes, damaged, err := k.changes(ctx, list)
 		if err != nil {
 			return err
 		}
@@ -167,6 +170,7 @@ func (k *keeper) commit(ctx context.Context, now time.Time, list []addition) err
 			k.number++
 			k.marked = mark
 			k.remember(changes[:len(changes)-1])
+			k.tell(damaged)
 			return nil
 		case errors.Is(err, stele.ErrSealed), kind == stele.Invalid, kind == stele.Forbidden, kind == stele.Exhausted:
 			return err
@@ -174,32 +178,39 @@ func (k *keeper) commit(ctx context.Context, now time.Time, list []addition) err
 			clear(k.known)
 			have, fault := k.store.UsageCell(ctx, k.mark)
 			if fault != nil {
-				k.unsure = slices.Clone(list)
+				k.unsure, k.doubts = slices.Clone(list), damaged
 				return fault
 			}
 			k.marked = have
 			if markNumber(have) == k.number+1 { // a store that tried twice had made it
 				k.number++
+				k.tell(damaged)
 				return nil
 			}
 			if try == maxTries {
 				return err
 			}
 		default:
-			k.unsure = slices.Clone(list)
+			k.unsure, k.doubts = slices.Clone(list), damaged
 			return err
 		}
 	}
 }
 
-// changes returns what additions do to their cells.
-func (k *keeper) changes(ctx context.Context, list []addition) (changes []stele.CellChange, err error) {
+// leftOut is an addition that can't be made, because its cell is damaged.
+type leftOut struct {
+	cell string
+	err  error
+}
+
+// changes returns what additions do to their cells, and which of them it leaves out.
+func (k *keeper) changes(ctx context.Context, list []addition) (changes []stele.CellChange, damaged []leftOut, err error) {
 	for i, a := range list {
 		if i == 0 || a.cell != list[i-1].cell {
 			before, ok := k.known[a.cell]
 			if !ok {
 				if before, err = k.store.UsageCell(ctx, a.cell); err != nil {
-					return nil, err
+					return nil, nil, err
 				}
 			}
 			changes = append(changes, stele.CellChange{Name: a.cell, Before: before, After: before})
@@ -207,13 +218,20 @@ func (k *keeper) changes(ctx context.Context, list []addition) (changes []stele.
 		c := &changes[len(changes)-1]
 		next, err := a.add(c.After)
 		if err != nil { // the others need not wait until the cell is mended
-			k.lost++
-			k.skip(a.cell, err)
+			damaged = append(damaged, leftOut{a.cell, err})
 			continue
 		}
 		c.After = next
 	}
-	return slices.DeleteFunc(changes, func(c stele.CellChange) bool { return c.Before == nil && c.After == nil }), nil
+	return slices.DeleteFunc(changes, func(c stele.CellChange) bool { return c.Before == nil && c.After == nil }), damaged, nil
+}
+
+// tell tells the operator what a commit left out. It is called once for a commit, however often that was tried.
+func (k *keeper) tell(damaged []leftOut) {
+	k.lost += uint64(len(damaged))
+	for _, d := range damaged {
+		k.skip(d.cell, d.err)
+	}
 }
 
 // skip tells the operator that a cell can't be read.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -177,7 +178,7 @@ func TestLogSameLine(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		lines, want int
-	}{{"x1", 5, 5}, {"x2", 200, 200}, {"x1", 150, 150}, {"x2", 210, 210}, {"x3", 120, 120}, {"x1", 150, 150}} {
+	}{{"x1", 5, 5}, {"x2", 200, 200}, {"x1", 150, 150}, {"x2", 210, 210}, {"x3", 120, 120}, {"x1", 150, 150}, {"x4", 2, 2}, {"x5", 1, 1}, {"x4", 30, 30}} {
 		if _, err := h.importer(h.r).Import(t.Context(), "access.log", opener(file(c.name, c.lines))); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -187,6 +188,155 @@ func TestLogSameLine(t *testing.T) {
 	}
 	if _, err := h.importer(h.r).Import(t.Context(), "access.log", opener(file("x2", 150))); stele.KindOf(err) != stele.Conflict {
 		t.Errorf("a file that was cut off: %v", err)
+	}
+	if _, err := h.importer(h.r).Import(t.Context(), "access.log", opener(file("x2", 50))); stele.KindOf(err) != stele.Conflict {
+		t.Errorf("a file that was cut off within its first lines: %v", err)
+	}
+}
+
+// TestLogOverlapping has two processes begin with the same short file at the same time, between which it grew: only one of them counts it.
+func TestLogOverlapping(t *testing.T) {
+	h := newHouse(t)
+	h.now = noon.Add(5 * time.Hour)
+	file := func(lines int) string {
+		var l logger
+		for n := range lines {
+			l.add(time.Duration(n)*time.Minute, "192.0.2.1", "GET /ark:12345/x1", 302, firefox)
+		}
+		return l.String()
+	}
+	counted := func() uint64 { return h.sum(recordCell(h.id("ark:12345/x1"), DateOf(noon).number()))[Regulars] }
+	opened := 0
+	_, err := h.importer(h.r).Import(t.Context(), "access.log", func() (io.ReadCloser, error) {
+		if opened++; opened == 2 { // the first process has looked at the file, and counted nothing
+			if _, err := h.importer(h.r).Import(t.Context(), "access.log", opener(file(8))); err != nil {
+				t.Error(err)
+			}
+		}
+		return io.NopCloser(strings.NewReader(file(5))), nil
+	})
+	if code, _ := stele.CodeOf(err); code != "usage.log-counted-elsewhere" || counted() != 8 {
+		t.Errorf("%v, %d are counted", err, counted())
+	}
+	if _, err := h.importer(h.r).Import(t.Context(), "access.log", opener(file(9))); err != nil || counted() != 9 {
+		t.Errorf("%v, %d are counted", err, counted())
+	}
+}
+
+// TestLogNewLists finishes a file with other lists than those of its first part.
+func TestLogNewLists(t *testing.T) {
+	h := newHouse(t)
+	h.now = noon.Add(50 * time.Hour)
+	var l logger
+	for n := range 48 {
+		l.add(time.Duration(n)*time.Hour, "192.0.2.1", "GET /ark:12345/x1", 302, firefox)
+	}
+	for i, c := range []struct {
+		lists string
+		agree bool
+		left  int
+		code  string
+	}{{"a", false, 1, "cut"}, {"b", false, 9, "usage.log-other-lists"}, {"b", true, 1, "cut"}, {"a", false, 9, "usage.log-other-lists"}, {"b", false, 9, ""}} {
+		im := h.importer(&cutStore{Store: h.r, left: c.left})
+		im.Lists, im.NewLists = c.lists, c.agree
+		_, err := im.Import(t.Context(), "access.log", opener(l.String()))
+		code, _ := stele.CodeOf(err)
+		if errors.Is(err, errCut) {
+			code = "cut"
+		}
+		if code != c.code {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if have := h.sum(recordCell(h.id("ark:12345/x1"), DateOf(noon).number())); have[Regulars] != 48 {
+		t.Errorf("%v", have)
+	}
+}
+
+// TestLogLinked registers names while a part of a file is half written: the figures of a namespace are those of its names, after each commit.
+func TestLogLinked(t *testing.T) {
+	const names = 2*cellsAtOnce + 500
+	var l logger
+	for n := range names {
+		l.add(time.Duration(n)*time.Second, "192.0.2.1", fmt.Sprintf("GET /ark:12345/x%05d", n), 302, firefox)
+	}
+	for commits := 1; commits <= 3; commits++ {
+		h := newHouse(t)
+		h.now = noon.Add(5 * time.Hour)
+		check := func(when string) {
+			t.Helper()
+			var sum uint64
+			for n := range names {
+				sum += h.sum(recordCell(h.id(fmt.Sprintf("ark:12345/x%05d", n)), DateOf(noon).number()))[Regulars]
+			}
+			h.now = noon
+			if have := h.space()[Regulars]; have != sum || sum == 0 {
+				t.Errorf("%d commits, %s: the names have %d, and the namespace %d", commits, when, sum, have)
+			}
+			h.now = noon.Add(5 * time.Hour)
+		}
+		im := h.importer(&cutStore{Store: h.r, left: commits})
+		all := im.Find
+		im.Find = func(ctx context.Context, id stele.ID) (stele.ID, bool, error) { // every other name is registered later
+			record, _, err := all(ctx, id)
+			text := id.String()
+			return record, text[len(text)-1]%2 == 0, err
+		}
+		if _, err := im.Import(t.Context(), "access.log", opener(l.String())); err != nil && !errors.Is(err, errCut) {
+			t.Fatal(err)
+		}
+		check("cut off")
+		if _, err := h.importer(h.r).Import(t.Context(), "access.log", opener(l.String())); err != nil {
+			t.Fatal(err)
+		}
+		check("finished")
+	}
+}
+
+// slowStore lets another server change cells before each of the first commits.
+type slowStore struct {
+	Store
+	h    *house
+	left int
+}
+
+func (s *slowStore) KeepUsage(ctx context.Context, changes ...stele.CellChange) error {
+	if s.left > 0 {
+		s.left--
+		for _, c := range changes {
+			if !strings.HasPrefix(c.Name, recordCells) {
+				continue
+			}
+			next := addition{cell: c.Name, add: func(value []byte) ([]byte, error) { return addDays("", value, []dayDelta{{1, delta{1}}}) }}
+			list, _, err := newKeeper(s.h.r, slog.New(slog.DiscardHandler)).changes(ctx, []addition{next})
+			if err != nil {
+				return err
+			}
+			if err := s.h.r.KeepUsage(ctx, list...); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return s.Store.KeepUsage(ctx, changes...)
+}
+
+// TestLogLeftOut counts a figure that can't be added once, however often the commit is tried.
+func TestLogLeftOut(t *testing.T) {
+	h := newHouse(t)
+	h.now = noon.Add(time.Hour)
+	var l logger
+	l.add(0, "192.0.2.1", "GET /ark:12345/x1", 302, firefox)
+	l.add(time.Minute, "192.0.2.1", "GET /ark:12345/x2", 302, firefox)
+	if err := h.r.KeepUsage(asServer(t.Context()), stele.CellChange{Name: recordCell(h.id("ark:12345/x2"), DateOf(noon).number()), After: []byte{0xff}}); err != nil {
+		t.Fatal(err)
+	}
+	sum, err := h.importer(&slowStore{Store: h.r, h: h, left: 4}).Import(t.Context(), "access.log", opener(l.String()))
+	if err != nil || sum.LeftOut != 1 {
+		t.Errorf("%+v, %v", sum, err)
+	}
+	if have := h.sum(recordCell(h.id("ark:12345/x1"), DateOf(noon).number())); have[Regulars] != 5 {
+		t.Errorf("%v", have)
 	}
 }
 

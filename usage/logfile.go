@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -18,9 +20,10 @@ import (
 // logMark says how much of a log file is counted. Its cell is named after the first line of the file, and after its first lines, so that
 // a file is known by them however it is named and compressed, and however much was added to it since.
 type logMark struct {
-	Base    int64  `json:"base"`  // bytes whose lines are counted
-	Sum     string `json:"sum"`   // digest of these
-	Lines   int    `json:"lines"` // how many first lines the cell is named after
+	Base    int64  `json:"base"`            // bytes whose lines are counted
+	Sum     string `json:"sum"`             // digest of these
+	Lines   int    `json:"lines"`           // how many first lines the cell is named after
+	Heads   []byte `json:"heads,omitempty"` // the first bytes of the digests of 1, 2 and more lines, up to Lines: tell shorter files apart
 	Options string `json:"options,omitempty"`
 
 	// Of a run that did not end yet:
@@ -35,8 +38,16 @@ type logMark struct {
 const (
 	logCells  = registrar.UsageCells + "i"
 	headLines = 100
+	headBytes = 4    // of a digest in logMark.Heads
 	maxMarks  = 1000 // files that begin with the same line
 )
+
+// beginsAs reports whether a file of so many lines, fewer than those that the cell of the mark is named after, may be the beginning of the file of the mark: head is the digest of these
+// lines.
+func (m *logMark) beginsAs(lines int, head []byte) bool {
+	at := (lines - 1) * headBytes
+	return len(m.Heads) < at+headBytes || bytes.Equal(m.Heads[at:at+headBytes], head) // marks of earlier versions do not tell
+}
 
 func (m logMark) bytes() []byte {
 	text, _ := json.Marshal(m) // it has nothing that can't be written
@@ -71,6 +82,8 @@ type logFile struct {
 	cell  string // with its mark
 	mark  logMark
 	have  []byte // value of the cell
+	begun []byte // value of the guard
+	heads []byte // as in logMark
 	end   int64  // of the last line that has an end
 	lines int    // up to there
 	sum   string // digest of these
@@ -88,6 +101,7 @@ func lookAt(ctx context.Context, store Store, name string, in io.Reader) (*logFi
 	for _, m := range marks {
 		switch {
 		case f.lines >= m.mark.Lines && m.cell != f.cellOf(found, m.mark.Lines): // another file
+		case f.lines < m.mark.Lines && !m.mark.beginsAs(f.lines, f.heads[(f.lines-1)*headBytes:]): // another file, too
 		case f.lines < m.mark.Lines || !found.has(m.mark.Base, m.mark.Sum) || !found.has(m.mark.Goal, m.mark.GoalSum):
 			differs = true
 		case f.have == nil || m.mark.Base > f.mark.Base:
@@ -99,7 +113,7 @@ func lookAt(ctx context.Context, store Store, name string, in io.Reader) (*logFi
 	case differs:
 		return nil, refuse(stele.Conflict, "usage.log-differs", "{file} begins with the same lines as a log file that was counted, but is not that file with more lines; none of it is counted", name)
 	default:
-		f.mark.Lines = min(f.lines, headLines)
+		f.mark.Lines, f.mark.Heads = min(f.lines, headLines), f.heads
 		f.cell = f.cellOf(found, f.mark.Lines)
 	}
 	return f, nil
@@ -117,6 +131,16 @@ func (d *logDigests) has(end int64, sum string) bool { return end == 0 || d.ends
 // cellOf returns the name of the cell of a file with these first lines.
 func (f *logFile) cellOf(d *logDigests, lines int) string {
 	return logCells + d.lines[1][:32] + d.lines[lines][:32]
+}
+
+// guard returns the name of the cell that says how many files were begun to be counted that begin with the same line. Two processes that begin with a file at the same time, between which it
+// grew, would have two marks: the second one finds that the guard has changed.
+func (f *logFile) guard() string { return f.cell[:len(logCells)+32] }
+
+// begunNow returns the value of the guard after this file was begun.
+func (f *logFile) begunNow() []byte {
+	n, _ := strconv.ParseUint(string(f.begun), 10, 64) // 0 if there is none
+	return strconv.AppendUint(nil, n+1, 10)
 }
 
 // marked is a cell with a mark.
@@ -148,6 +172,9 @@ func (f *logFile) digest(ctx context.Context, store Store, in *lineReader) (mark
 		sum.add(&l, fits && ok, in.end-f.end)
 		f.lines++
 		f.end = in.end
+		if f.lines <= headLines {
+			f.heads = append(f.heads, sum.Sum(nil)[:headBytes]...)
+		}
 		if lines[f.lines] {
 			found.lines[f.lines] = sum.text()
 		}
@@ -157,7 +184,7 @@ func (f *logFile) digest(ctx context.Context, store Store, in *lineReader) (mark
 		if f.lines > 1 {
 			continue
 		}
-		if marks, err = marksOf(ctx, store, logCells+found.lines[1][:32]); err != nil {
+		if marks, f.begun, err = marksOf(ctx, store, logCells+found.lines[1][:32]); err != nil {
 			return nil, nil, err
 		}
 		for _, m := range marks {
@@ -169,19 +196,25 @@ func (f *logFile) digest(ctx context.Context, store Store, in *lineReader) (mark
 	}
 }
 
-// marksOf returns the marks in cells with a prefix.
-func marksOf(ctx context.Context, store Store, prefix string) (list []marked, err error) {
-	for c, err := range store.UsageList(ctx, prefix, "") {
+// marksOf returns the marks in cells whose names begin with that of a guard, and the value of the guard.
+func marksOf(ctx context.Context, store Store, guard string) (list []marked, begun []byte, err error) {
+	if begun, err = store.UsageCell(ctx, guard); err != nil { // before the marks: of one that comes meanwhile, the guard tells
+		return nil, nil, err
+	}
+	for c, err := range store.UsageList(ctx, guard, "") {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if c.Name == guard {
+			continue
 		}
 		m := marked{cell: c.Name, have: c.Value}
 		if err := json.Unmarshal(c.Value, &m.mark); err != nil || m.mark.Lines < 1 {
-			return nil, errDamaged()
+			return nil, nil, errDamaged()
 		}
 		if list = append(list, m); len(list) > maxMarks {
-			return nil, refuse(stele.Exhausted, "usage.log-same-beginning", "more than {most} log files that were counted begin with the same line; remove the first line of this one", maxMarks)
+			return nil, nil, refuse(stele.Exhausted, "usage.log-same-beginning", "more than {most} log files that were counted begin with the same line; remove the first line of this one", maxMarks)
 		}
 	}
-	return list, nil
+	return list, begun, nil
 }

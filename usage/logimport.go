@@ -37,7 +37,8 @@ type LogImporter struct {
 	Host     string                   // of the server that wrote the file; its own pages are not referrers. "": not known
 	Country  func(netip.Addr) Country // as in [Options]
 	Cut      bool                     // as in [Options]
-	Lists    string                   // digests of the files behind Agents and Country: a run that was killed needs the same ones
+	Lists    string                   // digests of the files behind Agents and Country: a run that was killed needs the same ones, or
+	NewLists bool                     // the user agrees that the rest of a file is counted with other lists than its first part
 	DryRun   bool                     // write nothing
 	Progress func(lines int)          // is called with lines that are done; may be nil
 }
@@ -90,8 +91,10 @@ func (i *LogImporter) Import(ctx context.Context, name string, open func() (io.R
 	switch m := &file.mark; {
 	case m.Options != "" && m.Options != i.options():
 		return nil, refuse(stele.Conflict, "usage.log-other-options", "{file} was counted, or a part of it, with other options; repeat the command with these: {options}", name, m.Options)
-	case m.Goal > 0 && m.Lists != i.Lists:
-		return nil, refuse(stele.Conflict, "usage.log-other-lists", "a part of {file} was counted with other lists of robots or countries; repeat the command with the same files and the same version of this program", name)
+	case m.Goal > 0 && m.Lists != i.Lists && !i.NewLists:
+		return nil, refuse(stele.Conflict, "usage.log-other-lists", "a part of {file} was counted with other lists of robots or countries; repeat the command with the same files and the same version of this program, or add --new-lists to count the rest with the lists of now", name)
+	case m.Goal > 0:
+		m.Lists = i.Lists
 	}
 	for {
 		m := &file.mark
@@ -100,7 +103,7 @@ func (i *LogImporter) Import(ctx context.Context, name string, open func() (io.R
 			if file.end == m.Base {
 				return total, nil
 			}
-			*m = logMark{Base: m.Base, Sum: m.Sum, Lines: m.Lines, Options: i.options(), Goal: file.end, GoalSum: file.sum, Lists: i.Lists, Begun: i.Now().Unix()}
+			*m = logMark{Base: m.Base, Sum: m.Sum, Lines: m.Lines, Heads: m.Heads, Options: i.options(), Goal: file.end, GoalSum: file.sum, Lists: i.Lists, Begun: i.Now().Unix()}
 		}
 		run := i.newRun(ctx, name, file)
 		if err := run.read(open, total); err != nil {
@@ -109,7 +112,7 @@ func (i *LogImporter) Import(ctx context.Context, name string, open func() (io.R
 		if !begun && !run.wrote {
 			return total, nil
 		}
-		if err := run.commit(nil, logMark{Base: m.Goal, Sum: m.GoalSum, Lines: m.Lines, Options: m.Options}); err != nil {
+		if err := run.commit(nil, logMark{Base: m.Goal, Sum: m.GoalSum, Lines: m.Lines, Heads: m.Heads, Options: m.Options}); err != nil {
 			return nil, err
 		}
 	}
@@ -459,7 +462,7 @@ func (r *logRun) flush() error {
 	r.part = end
 	r.tally.tellVisitors()
 	r.forgetTyped()
-	list := r.tally.additions()
+	list := r.tally.linked()
 	if r.fault != nil || r.before || len(list) == 0 {
 		return r.fault
 	}
@@ -506,41 +509,68 @@ func (r *logRun) commit(list []addition, mark logMark) error {
 		r.file.mark = mark
 		return nil
 	}
+	list = flat(list)
 	for try := 1; ; try++ {
-		changes, err := r.keeper.changes(r.ctx, list)
+		changes, damaged, err := r.keeper.changes(r.ctx, list)
 		if err != nil {
 			return err
 		}
-		err = r.Store.KeepUsage(r.ctx, append(slices.Clone(changes), stele.CellChange{Name: r.file.cell, Before: r.file.have, After: next})...)
-		if err == nil {
-			r.keeper.remember(changes)
-			break
+		marks := []stele.CellChange{{Name: r.file.cell, Before: r.file.have, After: next}}
+		if r.file.have == nil { // the file is a new one, unless another process thinks so too
+			marks = append(marks, stele.CellChange{Name: r.file.guard(), Before: r.file.begun, After: r.file.begunNow()})
 		}
-		if stele.KindOf(err) != stele.Conflict {
+		err = r.Store.KeepUsage(r.ctx, append(slices.Clone(changes), marks...)...)
+		if err != nil && stele.KindOf(err) != stele.Conflict {
 			return err // what is written, the next run finds out
 		}
-		clear(r.keeper.known)
-		have, fault := r.Store.UsageCell(r.ctx, r.file.cell)
-		switch {
-		case fault != nil:
+		if err == nil {
+			r.keeper.remember(changes)
+		} else if again, fault := r.overtaken(next); fault != nil {
 			return fault
-		case bytes.Equal(have, next): // a store that tried twice had made it
-		case !bytes.Equal(have, r.file.have):
-			return refuse(stele.Conflict, "usage.log-counted-elsewhere", "{file} is counted by another process; wait for it, and repeat the command", r.name)
-		case try == maxLogTries:
-			return err
-		default:
+		} else if again {
+			if try == maxLogTries {
+				return err
+			}
 			continue
 		}
-		break
+		r.keeper.tell(damaged)
+		r.file.have, r.file.mark = next, mark
+		return nil
 	}
-	r.file.have, r.file.mark = next, mark
-	return nil
+}
+
+// overtaken finds out why a commit was in conflict. It reports whether the commit is to be made again, because a server changed a cell with figures: if not, the commit was
+// made. Conflict if another process counts the file.
+func (r *logRun) overtaken(next []byte) (again bool, err error) {
+	clear(r.keeper.known)
+	have, err := r.Store.UsageCell(r.ctx, r.file.cell)
+	if err != nil || bytes.Equal(have, next) { // a store that tried twice had made it
+		return false, err
+	}
+	begun := r.file.begun
+	if r.file.have == nil {
+		if begun, err = r.Store.UsageCell(r.ctx, r.file.guard()); err != nil {
+			return false, err
+		}
+	}
+	if !bytes.Equal(have, r.file.have) || !bytes.Equal(begun, r.file.begun) {
+		return false, refuse(stele.Conflict, "usage.log-counted-elsewhere", "{file} is counted by another process, or another log file that begins with the same line; wait for it, and repeat the command", r.name)
+	}
+	return true, nil
+}
+
+// flat returns additions with those that belong to them, in the order of cells.
+func flat(list []addition) (all []addition) {
+	for _, a := range list {
+		all = append(append(all, a), a.with...)
+	}
+	slices.SortStableFunc(all, func(a, b addition) int { return strings.Compare(a.cell, b.cell) })
+	return all
 }
 
 // beganAt notes when counting began, if no earlier time is known.
 func beganAt(at time.Time) addition {
-	return addition{beginCell, func(value []byte) ([]byte, error) {
+	return addition{cell: beginCell, add: func(value []byte) ([]byte, error) {
 		if have, err := time.Parse(time.RFC3339, string(value)); err == nil && !at.Before(have) {
 			return value, nil
 		}

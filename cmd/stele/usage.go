@@ -15,6 +15,7 @@ import (
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/web/language"
 )
 
 func (p *program) usageCommand() *cobra.Command {
@@ -131,7 +132,11 @@ func (p *program) breakdownTable(r *apijson.UsageBreakdown) error {
 	fmt.Fprintf(&b, "%s, %s to %s\n", printable(r.Name), r.From, r.Until)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, row := range r.Rows {
-		fmt.Fprintf(t, "%s\t%s\t\n", printable(row.Text), grouped(int64(row.Count)))
+		text := row.Text
+		if name := language.CountryIn(language.Default, text); r.By == "country" && name != text {
+			text = name + " (" + text + ")"
+		}
+		fmt.Fprintf(t, "%s\t%s\t\n", printable(text), grouped(int64(row.Count)))
 	}
 	if r.Other > 0 {
 		fmt.Fprintf(t, "other\t%s\t\n", grouped(int64(r.Other)))

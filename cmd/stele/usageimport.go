@@ -82,6 +82,7 @@ with a database may go on.`,
 	flags.StringVar(&robots, "robots", "", "`file` COUNTER_Robots_list.json, as in the setting usage-robots")
 	flags.StringVar(&countries, "countries", "", "`file` with the countries of addresses, as in the setting usage-countries")
 	flags.BoolVar(&im.Cut, "cut-addresses", false, "tell readers apart by their network only, as the setting usage-cut-addresses does")
+	flags.BoolVar(&im.NewLists, "new-lists", false, "finish files of which a part was counted with other lists of robots or countries")
 	flags.BoolVar(&im.DryRun, "dry-run", false, "print what would be counted, and write nothing")
 	usage.Choices(cmd, "format", "combined", "common")
 	return onFolder(cmd)

@@ -189,6 +189,13 @@ type UsageReportHeader struct {
 	Next       string             `json:"next,omitempty" doc:"If there are more names: the value of after that leads to them."`
 }
 
+// UsageReportFault says what a report does not have.
+type UsageReportFault struct {
+	Code    int    `json:"code" example:"3040"`
+	Message string `json:"message"`
+	Data    string `json:"data,omitempty"`
+}
+
 // UsageReportPeriod is a period; both days belong to it.
 type UsageReportPeriod struct {
 	Begin string `json:"begin-date" example:"2026-11-01"`
@@ -199,13 +206,6 @@ type UsageReportPeriod struct {
 type UsageReportValue struct {
 	Name  string `json:"name" example:"prefix"`
 	Value string `json:"value" example:"ark:12345"`
-}
-
-// UsageReportFault says what a report does not have.
-type UsageReportFault struct {
-	Code    int    `json:"code" example:"3040"`
-	Message string `json:"message"`
-	Data    string `json:"data,omitempty"`
 }
 
 // UsageReportID is an identifier with its type.

@@ -132,7 +132,11 @@ func (c *call) usageList(q *usageQuery, show string, limit int) (*deskpage.UseLi
 			return nil, err
 		}
 		for _, row := range b.Rows {
-			l.Figures.Rows = append(l.Figures.Rows, figures.Row{Text: row.Text, Name: true, Values: []uint64{row.Count}})
+			line := figures.Row{Text: row.Text, Name: true, Values: []uint64{row.Count}}
+			if show == partCountries {
+				line.Text, line.Note, line.Name = c.language.Country(row.Text), row.Text, false
+			}
+			l.Figures.Rows = append(l.Figures.Rows, line)
 		}
 		if b.Other > 0 {
 			l.Figures.Rows = append(l.Figures.Rows, figures.Row{Text: c.language.Text("use.other"), Values: []uint64{b.Other}})
