@@ -28,7 +28,7 @@ type Store interface {
 const (
 	cellsAtOnce = 1000    // in a commit
 	maxTries    = 5       // of a commit that others get ahead of
-	maxKnown    = 50_000  // values of cells that are remembered
+	maxKnown    = 1 << 18 // values of cells that are remembered: about 40 MB. To read one costs more than to add to it
 	maxLeft     = 300_000 // additions that wait while the registry can't be written
 )
 
@@ -74,10 +74,13 @@ func (k *keeper) keep(ctx context.Context, now time.Time, list []addition) (left
 		k.leave(list)
 		return len(k.left) + len(k.unsure), err
 	}
-	list = append(k.left, list...)
-	k.left = nil
-	// In this order no two servers wait for each other.
-	slices.SortStableFunc(list, func(a, b addition) int { return strings.Compare(a.cell, b.cell) })
+	// In this order no two servers wait for each other. What is collected has a cell once; what was left comes before it.
+	byCell := func(a, b addition) int { return strings.Compare(a.cell, b.cell) }
+	if slices.SortFunc(list, byCell); len(k.left) > 0 {
+		list = append(k.left, list...)
+		k.left = nil
+		slices.SortStableFunc(list, byCell)
+	}
 	for len(list) > 0 {
 		n := chunk(list)
 		if err = k.commit(ctx, now, list[:n]); err != nil {
@@ -240,8 +243,14 @@ func (k *keeper) skip(cell string, err error) {
 }
 
 func (k *keeper) remember(changes []stele.CellChange) {
-	if len(k.known)+len(changes) > maxKnown {
-		clear(k.known)
+	if len(k.known)+len(changes) > maxKnown { // some of those that are needed again stay
+		left := len(k.known) / 2
+		for name := range k.known {
+			if left--; left < 0 {
+				break
+			}
+			delete(k.known, name)
+		}
 	}
 	for _, c := range changes {
 		k.known[c.Name] = c.After
