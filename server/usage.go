@@ -10,6 +10,8 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registry/access"
+	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/usage"
 )
 
@@ -129,4 +131,20 @@ func (s *server) readCountedAll(ctx context.Context, f *generation) {
 		return
 	}
 	f.countedAll.spaces.Store(&spaces)
+}
+
+// usageLogs returns what counts log files of other servers; nil if use is not counted.
+func (s *server) usageLogs(f *generation) api.UsageLogs {
+	if s.agents == nil {
+		return nil
+	}
+	return &usage.Uploads{Now: s.now, Importer: func() *usage.LogImporter {
+		im := &usage.LogImporter{Agents: s.agents, Now: s.now, Log: s.log, Cut: s.UsageCut, Lists: s.agents.Digest()}
+		if s.countries != nil {
+			im.Country = s.countries.Country
+			im.Lists += " " + s.countries.Digest()
+		}
+		access.CountsFor(f.registry, im)
+		return im
+	}}
 }

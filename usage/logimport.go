@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // LogImporter counts the lines of other servers' log files, by the code that counts the answers of a server.
@@ -44,25 +45,7 @@ type LogImporter struct {
 }
 
 // LogSummary is what became of the lines of a log file.
-type LogSummary struct {
-	File       string `json:"file"`
-	Lines      int    `json:"lines"`                // that were read and not counted before
-	Before     int    `json:"before,omitempty"`     // lines that were counted before
-	Counted    int    `json:"counted"`              // resolutions and descriptions
-	Doubles    int    `json:"doubles"`              // double clicks, which count as one
-	Robots     int    `json:"robots"`               // uses by robots
-	Failures   int    `json:"failures"`             // answers that a name leads nowhere
-	Unknown    int    `json:"unknown"`              // names that are not registered, or in no namespace
-	NotNames   int    `json:"notNames"`             // of other things than names
-	NotCounted int    `json:"notCounted"`           // other methods than GET, other answers, users with a name, checks of our own
-	Unreadable int    `json:"unreadable"`           // lines that are not in the format
-	First      []int  `json:"first,omitempty"`      // numbers of the first of these
-	Late       int    `json:"late,omitempty"`       // lines that come much later than those after them
-	Overflow   uint64 `json:"overflow,omitempty"`   // uses beyond what fits into memory: double clicks and sessions are not known
-	LeftOut    uint64 `json:"leftOut,omitempty"`    // figures that could not be added, because a cell is damaged
-	Incomplete bool   `json:"incomplete,omitempty"` // the last line has no end, and is not counted
-	DryRun     bool   `json:"dryRun,omitempty"`
-}
+type LogSummary = apijson.UsageLogSummary
 
 const (
 	maxFirst     = 5
@@ -229,7 +212,7 @@ func (r *logRun) read(open func() (io.ReadCloser, error), total *LogSummary) err
 	}
 	r.sum.Doubles = int(r.tally.doubles)
 	r.sum.Overflow, r.sum.LeftOut = r.tally.overflow, r.keeper.lost
-	total.add(&r.sum)
+	addSummary(total, &r.sum)
 	return errors.Join(err, in.Close())
 }
 
@@ -578,8 +561,8 @@ func beganAt(at time.Time) addition {
 	}}
 }
 
-// add adds what became of the lines of another part.
-func (s *LogSummary) add(o *LogSummary) {
+// addSummary adds what became of the lines of another part.
+func addSummary(s, o *LogSummary) {
 	s.Lines += o.Lines
 	s.Counted += o.Counted - o.Doubles
 	s.Doubles += o.Doubles

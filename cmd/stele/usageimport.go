@@ -11,7 +11,9 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/cmd/stele/usage"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/internal/progress"
 	"github.com/stele-id/stele/registry"
@@ -22,6 +24,7 @@ import (
 func (p *program) usageImportCommand() *cobra.Command {
 	var im counting.LogImporter
 	var format, robots, countries string
+	var addresses bool
 	cmd := &cobra.Command{
 		Use:   "import FILE...",
 		Short: "Count the log files of other servers",
@@ -42,8 +45,11 @@ rotated within a day, a reader in two files counts as two visitors. Put such fil
 first, in their order. Give the log of a time at which this server counted itself only if
 its own answers are not in it.
 
-The registry is a folder or a database. A server that has a folder open must be stopped; one
-with a database may go on.`,
+The registry is a folder or a database. A server that has a folder open must be stopped, or
+is sent the files with --server: an administrator may. It counts them by its own lists of robots,
+and by the same rules. Addresses do not travel: in their place are hashes by which readers
+can be told apart in this file only, so countries are not counted. --send-addresses sends
+the lines as they are. If the connection breaks for long, give the same command again.`,
 		Example: `  stele usage import --dry-run access.log
   stele usage import --format combined /var/log/nginx/access.log.*.gz
   stele usage import --base /resolve/ --host id.example.org access.log`,
@@ -58,6 +64,20 @@ with a database may go on.`,
 				return usage.Errorf(cmd, "flag.log-format-unknown", `"{format}" is not a format that is known; there are combined and common`, format)
 			}
 			im.Combined = format == "combined"
+			far, err := p.isRemote(cmd)
+			switch {
+			case err != nil:
+				return err
+			case far && (robots != "" || countries != ""):
+				return usage.Errorf(cmd, "flag.lists-of-server", "a server has lists of robots and countries of its own; leave out --robots and --countries, see its settings usage-robots and usage-countries")
+			case addresses && !far:
+				return usage.Errorf(cmd, "flag.addresses-stay", "--send-addresses is for a --server; without one the file stays where it is")
+			case far:
+				o := apijson.UsageLogOptions{Format: format, Base: im.Base, Host: im.Host, Cut: im.Cut, Masked: !addresses, DryRun: im.DryRun, NewLists: im.NewLists}
+				return p.withServer(cmd, func(ctx context.Context, r *remote.Registry) error {
+					return p.eachLog(args, func(name string) (*counting.LogSummary, error) { return p.sendLog(ctx, r, o, name) })
+				})
+			}
 			if im.Agents, err = openAgents(robots); err != nil {
 				return err
 			}
@@ -82,10 +102,11 @@ with a database may go on.`,
 	flags.StringVar(&robots, "robots", "", "`file` COUNTER_Robots_list.json, as in the setting usage-robots")
 	flags.StringVar(&countries, "countries", "", "`file` with the countries of addresses, as in the setting usage-countries")
 	flags.BoolVar(&im.Cut, "cut-addresses", false, "tell readers apart by their network only, as the setting usage-cut-addresses does")
+	flags.BoolVar(&addresses, "send-addresses", false, "with --server: send the lines as they are, with the addresses of readers")
 	flags.BoolVar(&im.NewLists, "new-lists", false, "finish files of which a part was counted with other lists of robots or countries")
 	flags.BoolVar(&im.DryRun, "dry-run", false, "print what would be counted, and write nothing")
 	usage.Choices(cmd, "format", "combined", "common")
-	return onFolder(cmd)
+	return cmd
 }
 
 // openAgents reads what user agents are.
@@ -101,12 +122,42 @@ func openAgents(robots string) (*counting.Agents, error) {
 	return agents, errors.Join(err, file.Close())
 }
 
+// sendLog has a server count a file.
+func (p *program) sendLog(ctx context.Context, r *remote.Registry, o apijson.UsageLogOptions, name string) (sum *counting.LogSummary, err error) {
+	file, name, err := p.openLog(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	f, err := bulk.NewFile(name, file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if info, err := file.Stat(); err == nil {
+		f.Size = info.Size()
+	}
+	bar := p.newProgress("usage import", "bytes", f.Size, f.Read.Load)
+	defer func() { bar.End() }()
+	var in io.Reader = f.Text()
+	if o.Masked {
+		in = counting.MaskLog(in)
+	}
+	o.Name = name
+	return r.CountLog(ctx, in, o, func(n int) { bar.Add(n) }, func(int) {})
+}
+
 // importLogs counts files.
 func (p *program) importLogs(ctx context.Context, r *registry.Registry, im *counting.LogImporter, files []string) error {
 	access.CountsFor(r, im)
 	im.Now, im.Log = p.now, p.logger()
+	return p.eachLog(files, func(name string) (*counting.LogSummary, error) { return p.importLog(ctx, im, name) })
+}
+
+// eachLog counts files, and prints what became of their lines.
+func (p *program) eachLog(files []string, count func(name string) (*counting.LogSummary, error)) error {
 	for _, name := range files {
-		sum, err := p.importLog(ctx, im, name)
+		sum, err := count(name)
 		if err != nil {
 			if errors.Is(err, context.Canceled) {
 				err = refuse("usage", stele.Unavailable, "command.interrupted", "interrupted; give the same command again to go on")

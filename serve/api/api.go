@@ -108,6 +108,9 @@ type Options struct {
 	// Usage has figures of use; nil: there are none.
 	Usage UsageBook
 
+	// UsageLogs counts log files of other servers; nil: it takes none.
+	UsageLogs UsageLogs
+
 	// Upkeep is what only the running server can do or knows.
 	Upkeep Upkeep
 }

@@ -70,6 +70,7 @@ func (h *Handler) operations() []operation {
 		h.searchOperations(),
 		h.statisticsOperations(),
 		h.usageSettingsOperations(),
+		h.usageLogOperations(),
 		h.namespaceOperations(),
 		h.hostOperations(),
 		h.checkOperations(),

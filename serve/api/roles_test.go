@@ -36,6 +36,10 @@ var samples = map[string]sample{
 	"statistics":       {target: "/statistics?prefix=ark:12345"},
 	"usageBreakdown":   {target: "/usagebreakdown?prefix=ark:12345&by=country"},
 	"unusedNames":      {target: "/unusednames?prefix=ark:12345"},
+	"beginUsageLog":    {target: "/usagelogs"},
+	"addUsageLog":      {target: "/usagelogs/", body: "x", head: []string{"Content-Type", bytesType}},
+	"countUsageLog":    {target: "/usagelogs/", body: `{"name":"access.log","size":0}`},
+	"dropUsageLog":     {target: "/usagelogs/"},
 	"usageReport":      {target: "/usagereport?prefix=ark:12345"},
 	"getHistory":       {target: "/history/ark:12345/x1"},
 	"listNamespaces":   {target: "/namespaces"},
@@ -137,6 +141,15 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 		t.Fatalf("the operation %s has no sample in this test: add one, and see that its rights are right", op.name)
 	}
 	switch op.name {
+	case "addUsageLog", "countUsageLog", "dropUsageLog":
+		id, err := s.handler.o.UsageLogs.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.target += id
+		if op.name == "addUsageLog" {
+			x.target += "?at=0"
+		}
 	case "statistics": // the figures of the namespace are public
 		s.ask(theAdmin, "PUT", Root+"/usagesettings/ark:12345", `{"public":true}`).want(t, http.StatusOK)
 	case "disavowVersions", "revertRecord": // of a record that was changed since

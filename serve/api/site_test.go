@@ -94,7 +94,7 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 	}
 	t.Cleanup(func() { index.Close() })
 	o := Options{
-		Usage: &usage.Book{Registrar: s.registry, Schemes: s.schemes},
+		Usage: &usage.Book{Registrar: s.registry, Schemes: s.schemes}, UsageLogs: s.usageLogs(t),
 		Search: &search.Finder{Index: index, Schemes: s.schemes, Get: s.registry.Get, Sight: func(ctx context.Context, within stele.NamespaceKey) (search.Sight, error) {
 			return s.registry.Sight(ctx, within)
 		}},
@@ -278,4 +278,22 @@ func (a reply) want(t testing.TB, status int) reply {
 		t.Errorf("got %d, want %d: %s", a.StatusCode, status, bytes.TrimSpace([]byte(a.body)))
 	}
 	return a
+}
+
+// usageLogs returns what counts log files of other servers for the site.
+func (s *site) usageLogs(t testing.TB) UsageLogs {
+	t.Helper()
+	agents, err := usage.NewAgents(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &usage.Uploads{Now: s.now, Importer: func() *usage.LogImporter {
+		return &usage.LogImporter{
+			Store: s.registry, Schemes: s.schemes, Agents: agents, Now: s.now,
+			Space: func(context.Context, stele.ID) (stele.NamespaceKey, error) {
+				return stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"}, nil
+			},
+			Find: func(_ context.Context, id stele.ID) (stele.ID, bool, error) { return id, true, nil },
+		}
+	}}
 }

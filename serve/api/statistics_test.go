@@ -2,11 +2,15 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/usage"
 )
 
@@ -56,5 +60,47 @@ func TestUsageTables(t *testing.T) {
 		if status == 200 && a.get("Cache-Control") != "no-cache" {
 			t.Errorf("%s: %v", target, a.Header)
 		}
+	}
+}
+
+// TestUsageLogs sends a log file in pieces, and has it counted.
+func TestUsageLogs(t *testing.T) {
+	s := newSite(t)
+	at := s.now().Add(-24 * time.Hour)
+	line := "192.0.2.1 - - [" + at.Format("02/Jan/2006:15:04:05 -0700") + "] \"GET /ark:12345/x1 HTTP/1.1\" 302 0 \"-\" \"curl/8.14.1\"\n"
+	begin := func() string {
+		t.Helper()
+		var log apijson.UsageLog
+		s.ask(theAdmin, "POST", Root+"/usagelogs", "").want(t, 201).read(t, &log)
+		return Root + "/usagelogs/" + log.ID
+	}
+	add := func(path, piece string, at, status int) {
+		t.Helper()
+		s.ask(theAdmin, "PUT", path+"?at="+strconv.Itoa(at), piece, "Content-Type", bytesType).want(t, status)
+	}
+	path := begin()
+	add(path, line[:30], 0, 200)
+	add(path, line[:30], 0, 200)
+	add(path, line[40:], 40, 409)
+	add(path, line[30:], 30, 200)
+	options := func(size int) string { return fmt.Sprintf(`{"name":"access.log","size":%d}`, size) }
+	if a := s.ask(theAdmin, "POST", path, options(len(line))).want(t, 200); !strings.Contains(a.body, `"done":true`) || !strings.Contains(a.body, `"counted":1`) {
+		t.Errorf("%s", a.body)
+	}
+	add(path, line, 0, 404)
+	path = begin()
+	add(path, line, 0, 200)
+	if a := s.ask(theAdmin, "POST", path, options(len(line))).want(t, 200); !strings.Contains(a.body, `"lines":0`) {
+		t.Errorf("it was counted before: %s", a.body)
+	}
+	path = begin()
+	s.ask(theAdmin, "POST", path, options(5)).want(t, 409)
+	path = begin()
+	s.ask(theAdmin, "POST", path, `{"name":"access.log","size":0,"format":"other"}`).want(t, 400)
+	s.ask(theAdmin, "DELETE", path, "").want(t, 204)
+	s.ask(theAdmin, "DELETE", path, "").want(t, 404)
+	s.ask(theOwner, "POST", Root+"/usagelogs", "").want(t, 403)
+	if a := s.ask(theAdmin, "GET", Root+"/statistics?prefix=ark:12345/x1&format=csv", "").want(t, 200); !strings.Contains(a.body, ",0,0,1,1,0,0,0,0\n") {
+		t.Errorf("%s", a.body)
 	}
 }

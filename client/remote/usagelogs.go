@@ -1,0 +1,76 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
+)
+
+// pieceBytes is how much of a log file is sent at once.
+const pieceBytes = 1 << 20
+
+// CountLog sends a log file of another server in pieces, and has the server count it. A piece that gets lost is sent again. Sent is called with bytes that the server has, and counted with
+// lines that it has read.
+func (r *Registry) CountLog(ctx context.Context, in io.Reader, o apijson.UsageLogOptions, sent, counted func(int)) (*apijson.UsageLogSummary, error) {
+	const op = "count log"
+	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "usagelogs"})
+	if err != nil {
+		return nil, under(op, stele.ID{}, err)
+	}
+	var log apijson.UsageLog
+	if err := a.decode(&log); err != nil {
+		return nil, err
+	}
+	path := pathOf("usagelogs", log.ID)
+	piece := make([]byte, pieceBytes)
+	for {
+		n, readErr := io.ReadFull(in, piece)
+		if n > 0 {
+			q := &ask{method: http.MethodPut, path: path, query: url.Values{"at": {strconv.FormatInt(o.Size, 10)}}, media: "application/octet-stream", body: piece[:n], again: true}
+			if _, err := r.call(ctx, q); err != nil {
+				return nil, under(op, stele.ID{}, err)
+			}
+			o.Size += int64(n)
+			sent(n)
+		}
+		if errors.Is(readErr, io.EOF) || errors.Is(readErr, io.ErrUnexpectedEOF) {
+			break
+		}
+		if readErr != nil {
+			_, err := r.call(ctx, &ask{method: http.MethodDelete, path: path})
+			return nil, errors.Join(readErr, err)
+		}
+	}
+	text, err := json.Marshal(&o)
+	if err != nil {
+		return nil, tell(op, err)
+	}
+	s, err := r.open(ctx, &ask{method: http.MethodPost, path: path, media: apijson.JSON, body: text}, nil, streamStill)
+	if err != nil {
+		return nil, under(op, stele.ID{}, err)
+	}
+	defer s.Close()
+	for text, err := range textLines(s) {
+		if err != nil {
+			return nil, err
+		}
+		var line apijson.UsageLogCounted
+		switch err := json.Unmarshal(text, &line); {
+		case err != nil:
+			return nil, unread(err)
+		case line.Problem != nil:
+			return nil, under(op, stele.ID{}, r.problem(line.Problem, line.Problem.Status))
+		case line.Done && line.Summary != nil:
+			return line.Summary, nil
+		}
+		counted(line.Lines)
+	}
+	return nil, refuse(op, stele.ID{}, stele.Unavailable, "usage.log-answer-cut-off", "the answer was cut off; give the same command again: what is counted does not count twice")
+}
