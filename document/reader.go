@@ -28,7 +28,7 @@ type jsonReader struct {
 	faults stele.Report
 	broken bool // reading has ended early: the text is not JSON, or nests too deep
 
-	path  [6]step // where reading is, for faults; no deeper than the shape is
+	path  [12]step // where reading is, for faults; no deeper than the shape is
 	depth int
 }
 

@@ -34,6 +34,7 @@ type room struct {
 var rooms = []room{
 	{folder: ".", pure: true, tests: "document internal/recordtest scheme/all"},
 	{folder: "document/apijson", may: ".", pure: true}, // the API's objects, for its server and its client
+	{folder: "document/handlejson", may: ". document wire/hdl", pure: true},
 	{folder: "document", may: ".", pure: true, tests: "internal/recordtest scheme/all"},
 
 	{folder: "mint", may: ".", pure: true},

@@ -120,7 +120,7 @@ func at(url string, order uint16) stele.Target {
 
 // text is a value with a text, as the reference server's were.
 func text(index uint32, kind, data string) stele.HandleValue {
-	return stele.HandleValue{Index: index, Type: kind, Data: []byte(data), TTL: 86400, Timestamp: 1700000000, Permissions: defaultPermissions}
+	return stele.HandleValue{Index: index, Type: kind, Data: []byte(data), TTL: 86400, Timestamp: 1700000000, Permissions: stele.DefaultPermissions}
 }
 
 // adminBytes is the data of an HS_ADMIN with all rights.

@@ -5,13 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/handlejson"
 	"github.com/stele-id/stele/internal/limit"
 )
 
@@ -94,15 +93,15 @@ func (h *Handler) failHandle(w http.ResponseWriter, r *http.Request, err error) 
 // handleAnswer is what the REST interface says. The order of keys is the reference
 // server's, and is not the same in all answers.
 type handleAnswer struct {
-	Code   handleCode        `json:"responseCode"`
-	Handle string            `json:"handle"`
-	Values []handleValueJSON `json:"values"`
+	Code   handleCode         `json:"responseCode"`
+	Handle string             `json:"handle"`
+	Values []handlejson.Value `json:"values"`
 }
 
 type handleNothing struct {
-	Code   handleCode        `json:"responseCode"`
-	Values []handleValueJSON `json:"values"`
-	Handle string            `json:"handle"`
+	Code   handleCode         `json:"responseCode"`
+	Values []handlejson.Value `json:"values"`
+	Handle string             `json:"handle"`
 }
 
 type handleRefusal struct {
@@ -112,49 +111,17 @@ type handleRefusal struct {
 	status  int        // if not that of the code
 }
 
-type handleValueJSON struct {
-	Index       uint32          `json:"index"`
-	Type        string          `json:"type"`
-	Data        handleData      `json:"data"`
-	Permissions string          `json:"permissions,omitempty"`
-	TTL         any             `json:"ttl"`
-	Timestamp   string          `json:"timestamp,omitempty"`
-	References  []referenceData `json:"references,omitempty"`
-}
-
 // newHandleAnswer makes the answer for values, which may be none, sorted by their indexes.
 func newHandleAnswer(handle string, values []stele.HandleValue) any {
-	shown := make([]handleValueJSON, len(values))
+	shown := make([]handlejson.Value, len(values))
 	values = byIndex(values)
 	for i := range values {
-		shown[i] = newHandleValue(&values[i])
+		shown[i] = handlejson.Show(&values[i])
 	}
 	if len(shown) == 0 {
 		return handleNothing{handleNoValues, shown, handle}
 	}
 	return handleAnswer{handleSuccess, handle, shown}
-}
-
-func newHandleValue(v *stele.HandleValue) handleValueJSON {
-	shown := handleValueJSON{Index: v.Index, Type: v.Type, Data: readHandleData(v.Type, v.Data), TTL: v.TTL}
-	if v.Permissions != defaultPermissions {
-		// Administrators' reading and writing, then the public's: the bits' own order.
-		shown.Permissions = fmt.Sprintf("%04b", uint8(v.Permissions))
-	}
-	if v.TTLAbsolute {
-		shown.TTL = handleTime(v.TTL)
-	}
-	if v.Timestamp != 0 {
-		shown.Timestamp = handleTime(v.Timestamp)
-	}
-	for _, ref := range v.References {
-		shown.References = append(shown.References, referenceData(ref))
-	}
-	return shown
-}
-
-func handleTime(seconds uint32) string {
-	return time.Unix(int64(seconds), 0).UTC().Format(time.RFC3339)
 }
 
 // writeHandle writes an answer: as JSON, or as a call of the function that the

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/handlejson"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/web"
 )
@@ -32,8 +33,8 @@ func (h *Handler) showValues(w http.ResponseWriter, r *http.Request, res *resolv
 		fmt.Fprintf(&b, "Handle Values for: %s\nIndex\tType\tTimestamp\tData\n", legible(handle))
 		values = byIndex(values)
 		for i := range values {
-			v := newHandleValue(&values[i])
-			fmt.Fprintf(&b, "%d\t%s\t%s\t%s\n", v.Index, legible(v.Type), v.Timestamp, v.Data.line())
+			v := handlejson.Show(&values[i])
+			fmt.Fprintf(&b, "%d\t%s\t%s\t%s\n", v.Index, legible(v.Type), v.Timestamp, dataLine(v.Data))
 		}
 		h.write(w, r, http.StatusOK, textType, b.Bytes())
 	}
@@ -45,8 +46,8 @@ func addValues(v *web.Info, values []stele.HandleValue) {
 	open := byIndex(openValues(values))
 	rows := make([]web.Row, len(open))
 	for i := range open {
-		shown := newHandleValue(&open[i])
-		rows[i] = web.Row{Name: fmt.Sprintf("%d %s", shown.Index, shown.Type), Value: shown.Data.line(), Note: shown.Timestamp}
+		shown := handlejson.Show(&open[i])
+		rows[i] = web.Row{Name: fmt.Sprintf("%d %s", shown.Index, shown.Type), Value: dataLine(shown.Data), Note: shown.Timestamp}
 	}
 	v.Metadata = append(rows, v.Metadata...)
 	if len(v.Targets) > 0 {
@@ -57,8 +58,8 @@ func addValues(v *web.Info, values []stele.HandleValue) {
 	}
 }
 
-// line returns the data on one line: texts as they are, what has parts as JSON.
-func (d handleData) line() string {
+// dataLine returns the data of a value on one line: texts as they are, what has parts as JSON.
+func dataLine(d handlejson.Data) string {
 	if text, ok := d.Value.(string); ok {
 		return strings.Join(strings.Fields(legible(text)), " ")
 	}

@@ -14,9 +14,6 @@ import (
 // typeLinks is the type of a handle value with links to things about the thing.
 const typeLinks = "10320/links"
 
-// defaultPermissions are those of almost all values, and are not shown.
-const defaultPermissions = stele.AdminRead | stele.AdminWrite | stele.PublicRead
-
 // handleValues returns what a handle's record is to clients of the Handle System:
 // its own values and, where none of them says where the thing is, its locations as
 // values of type URL, the best first, on the lowest indexes that are free. The
@@ -47,7 +44,7 @@ func handleValues(res *resolver.Resolution) []stele.HandleValue {
 			Data:        []byte(t.URL),
 			TTL:         cmp.Or(t.TTL, stele.DefaultHandleTTL),
 			Timestamp:   unix(record),
-			Permissions: defaultPermissions,
+			Permissions: stele.DefaultPermissions,
 		})
 	}
 	return append(values, record.Values...)
