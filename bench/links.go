@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"iter"
 	"path/filepath"
 	"slices"
-	"strings"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/links"
 	"github.com/stele-id/stele/links/check"
 	"github.com/stele-id/stele/registrar"
@@ -21,7 +22,8 @@ import (
 )
 
 const (
-	checkedAtOnce = 5000 // cells in a commit
+	checkedAtOnce = 2000    // cells in a commit
+	checkedPart   = million // names in memory
 	dueRounds     = 50
 	dueSpan       = 10 * time.Minute // what a server reads at once
 )
@@ -41,7 +43,8 @@ func (r *registryBench) checked(ctx context.Context, w *tabwriter.Writer) (err e
 	if err != nil {
 		return err
 	}
-	reg := registrar.New(store, schemes, registrar.Options{Now: time.Now})
+	var cells atomic.Int64
+	reg := registrar.New(countingCells{store, &cells}, schemes, registrar.Options{Now: time.Now})
 	now := time.Now().UTC()
 	if err := r.fillChecked(ctx, reg, now); err != nil {
 		return err
@@ -49,7 +52,7 @@ func (r *registryBench) checked(ctx context.Context, w *tabwriter.Writer) (err e
 	if err := store.Compact(ctx); err != nil {
 		return err
 	}
-	size, err := tableBytes(folder)
+	size, err := disk.FolderSize(folder, ".sst")
 	if err != nil {
 		return err
 	}
@@ -58,6 +61,7 @@ func (r *registryBench) checked(ctx context.Context, w *tabwriter.Writer) (err e
 	checker := check.New(check.Options{Registrar: reg, Store: store, Now: time.Now})
 	var each []float64
 	found := 0
+	cells.Store(0)
 	for i := range dueRounds {
 		from := now.Add(time.Duration(i) * 13 * time.Hour)
 		began := time.Now()
@@ -68,46 +72,57 @@ func (r *registryBench) checked(ctx context.Context, w *tabwriter.Writer) (err e
 		each = append(each, float64(time.Since(began).Microseconds())/1000)
 		found += n
 	}
-	fmt.Fprintf(w, "what is due in %s among %d checked names (%d)\t%.2f ms\t\t\t\tno scan\n", dueSpan, r.records, found/dueRounds, median(each))
+	fmt.Fprintf(w, "what is due in %s among %d checked names (%d, in %d cells)\t%.2f ms\t\t\t\tno scan\n", dueSpan, r.records, found/dueRounds, cells.Load()/dueRounds, median(each))
 	return nil
 }
 
-// fillChecked keeps what is known of names that work.
+// countingCells is a store that counts the cells that are listed.
+type countingCells struct {
+	stele.Store
+	read *atomic.Int64
+}
+
+func (s countingCells) Cells(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error] {
+	return func(yield func(stele.Cell, error) bool) {
+		for c, err := range s.Store.Cells(ctx, prefix, after) {
+			if s.read.Add(1); !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
+// fillChecked keeps what is known of names that work, a part of the turn after the other, so that a part fits into memory.
 func (r *registryBench) fillChecked(ctx context.Context, reg *registrar.Registrar, now time.Time) error {
 	ctx = auth.With(ctx, auth.Local())
 	progress("keeping what is known of %d names", r.records)
-	for from := 0; from < r.records; from += checkedAtOnce {
-		var changes []stele.CellChange
-		for n := from; n < min(from+checkedAtOnce, r.records); n++ {
+	parts := 1 + r.records/checkedPart
+	low := ""
+	for part := range parts {
+		var list []check.Known
+		for n := range r.records {
 			id, err := benchID(n)
 			if err != nil {
 				return err
 			}
+			if check.Part(id, parts) != part {
+				continue
+			}
 			h := mix(n)
-			s := links.Status{URL: h, State: links.OK, Cause: links.Answered, Code: 200, Since: now, Checked: now, Good: now, Next: now.Add(time.Duration(h % uint64(links.Turn))),
-				Print: links.Print{Title: uint32(h), Text: h * 7, Type: 77, Length: int64(h % 1_000_000), Digest: [16]byte{byte(h), byte(h >> 8), byte(h >> 16), byte(h >> 24), byte(h >> 32), byte(h >> 40), byte(n), byte(n >> 8)}}}
-			c := check.StateCell(id, 0, &s)
-			changes = append(changes, stele.CellChange{Name: c.Name, After: c.Value})
+			list = append(list, check.Known{ID: id, Status: links.Status{URL: h, State: links.OK, Cause: links.Answered, Code: 200, Since: now, Checked: now, Good: now, Next: now.Add(time.Duration(h % uint64(links.Turn))),
+				Print: links.Print{Title: uint32(h), Text: h * 7, Type: 77, Length: int64(h % 1_000_000), Digest: [16]byte{byte(h), byte(h >> 8), byte(h >> 16), byte(h >> 24), byte(h >> 32), byte(h >> 40), byte(n), byte(n >> 8)}}}})
 		}
-		slices.SortFunc(changes, func(a, b stele.CellChange) int { return strings.Compare(a.Name, b.Name) })
-		if err := reg.KeepChecks(ctx, changes...); err != nil {
-			return err
+		var cells []stele.Cell
+		cells, low = check.StateCells(list, low, part == parts-1)
+		for some := range slices.Chunk(cells, checkedAtOnce) {
+			var changes []stele.CellChange
+			for _, c := range some {
+				changes = append(changes, stele.CellChange{Name: c.Name, After: c.Value})
+			}
+			if err := reg.KeepChecks(ctx, changes...); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-// tableBytes returns the bytes of the tables in a folder.
-func tableBytes(folder string) (size int64, err error) {
-	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".sst" {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			size += info.Size()
-		}
-		return err
-	})
-	return size, err
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/stele-id/stele"
 )
@@ -59,10 +60,10 @@ func CreatePrivate(name string, text []byte) error {
 	return nil
 }
 
-// FolderSize returns how many bytes the files of a folder have.
-func FolderSize(folder string) (size int64, err error) {
-	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+// FolderSize returns how many bytes the files of a folder have: all of them, or those with one of some endings, such as .sst.
+func FolderSize(folder string, endings ...string) (size int64, err error) {
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || len(endings) > 0 && !slices.Contains(endings, filepath.Ext(path)) {
 			return err
 		}
 		info, err := d.Info()

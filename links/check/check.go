@@ -27,7 +27,8 @@ import (
 
 // What the names of cells begin with.
 const (
-	stateCells  = registrar.CheckCells + "s " // what is known of a target; by its turn, then by its key
+	blockCells  = registrar.CheckCells + "b " // what is known of some targets; see lastBlock
+	stateCells  = registrar.CheckCells + "s " // of earlier versions: what is known of a target; by its turn, then by its key
 	dueCells    = registrar.CheckCells + "d " // targets that are due at another time than their turn; by time, then by key
 	foundCells  = registrar.CheckCells + "f " // what is told about a target; by its key
 	hostCells   = registrar.CheckCells + "h " // hosts that do not answer, or of which only a sample is asked
@@ -140,16 +141,10 @@ func (k key) turn() int64 {
 	return links.Slot(k.hash(), time.Unix(0, 0)).Unix() % int64(links.Turn/time.Second)
 }
 
-func (k key) state() string {
-	return fmt.Sprintf("%s%04x%s", stateCells, slotOf(time.Unix(k.turn(), 0)), k)
-}
+// state returns the name of the cell in which earlier versions kept what is known of a target.
+func (k key) state() string { return stateCells + k.place() }
 
-// StateCell returns the cell in which a server keeps what is known of a target.
-func StateCell(id stele.ID, target int, s *links.Status) stele.Cell {
-	return stele.Cell{Name: keyOf(id, target).state(), Value: s.Append(nil)}
-}
-
-// parseState returns the key that the name of a state's cell has.
+// parseState returns the key that the name of such a cell has.
 func parseState(name string) key {
 	name = strings.TrimPrefix(name, stateCells)
 	return key(name[min(4, len(name)):])
@@ -265,10 +260,15 @@ func (c *Checker) target(ctx context.Context, k key) (target, bool, error) {
 	return target{}, false, nil
 }
 
-// status reads what is known of a target, and its cell. What is damaged is as what is not there: the target is checked anew.
+// status reads what is known of a target, and its stored form. What is damaged is as what is not there: the target is checked anew.
 func (c *Checker) status(ctx context.Context, k key) (s links.Status, value []byte, err error) {
-	value, err = c.o.Registrar.CheckCell(asServer(ctx), k.state())
+	bl, err := c.locate(ctx, k.place())
 	if err != nil {
+		return s, nil, err
+	}
+	if i, ok := bl.find(k.place()); ok {
+		value = bl.states[i].value
+	} else if value, err = c.o.Registrar.CheckCell(asServer(ctx), k.state()); err != nil {
 		return s, nil, err
 	}
 	s, ok := c.readStatus(k, value)
@@ -278,14 +278,14 @@ func (c *Checker) status(ctx context.Context, k key) (s links.Status, value []by
 	return s, value, nil
 }
 
-// readStatus reads the value of a target's cell; false if there is none, or if it is damaged.
+// readStatus reads the stored form of what is known of a target; false if there is none, or if it is damaged.
 func (c *Checker) readStatus(k key, value []byte) (links.Status, bool) {
 	if value == nil {
 		return links.Status{}, false
 	}
 	s, err := links.ReadStatus(value)
 	if err != nil {
-		c.logDamaged(k.state())
+		c.logDamaged(string(k))
 		return links.Status{}, false
 	}
 	return s, true

@@ -112,7 +112,7 @@ func TestDamagedCells(t *testing.T) {
 	ctx := asServer(t.Context())
 	ka := keyOf(a, 0)
 	stray := []string{dueCells + "zz nothing", dueCells + "0000000001 nothing", stateCells + "0000nothing", dueCells + "0000000001 ark\tark:12345/x5a\tx"}
-	for _, name := range append([]string{ka.state(), ka.found(), placeCell, leaseCell, hostCells + "a.example", hostCells + "b.example", enrolCells + "ark\tark:12345/x5"}, stray...) {
+	for _, name := range append([]string{blockCells + lastBlock, ka.found(), placeCell, leaseCell, hostCells + "a.example", hostCells + "b.example", enrolCells + "ark\tark:12345/x5"}, stray...) {
 		before, err := g.r.CheckCell(ctx, name)
 		if err == nil {
 			err = g.r.KeepChecks(ctx, stele.CellChange{Name: name, Before: before, After: []byte("\x00{damaged")})

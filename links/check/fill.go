@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -81,7 +82,7 @@ func (w *worker) fillFrom(ctx context.Context, prefix, after string) error {
 
 // fillWheel puts targets into the line whose turn has come. How far it came is kept when all of them are checked.
 func (w *worker) fillWheel(ctx context.Context) error {
-	if _, others := w.waits(); len(w.wheel) > 0 || others >= maxPending {
+	if _, others := w.waits(); len(w.wheel) > 0 || others >= maxPending || !w.converted {
 		return nil
 	}
 	if !w.next.IsZero() {
@@ -112,16 +113,9 @@ func (w *worker) fillWheel(ctx context.Context) error {
 	return nil
 }
 
-// slots yields the cells of a part of the turn, and reads no others.
-func (c *Checker) slots(ctx context.Context, from, last int) iter.Seq2[stele.Cell, error] {
-	return func(yield func(stele.Cell, error) bool) {
-		end := fmt.Sprintf("%s%04x", stateCells, last)
-		for cell, err := range c.o.Registrar.CheckList(asServer(ctx), stateCells, fmt.Sprintf("%s%04x", stateCells, from)) {
-			if err == nil && cell.Name[:min(len(end), len(cell.Name))] > end || !yield(cell, err) {
-				return
-			}
-		}
-	}
+// slots yields what is known of the targets of a part of the turn, and reads no others.
+func (c *Checker) slots(ctx context.Context, from, last int, damaged func(place string)) iter.Seq2[state, error] {
+	return c.states(ctx, fmt.Sprintf("%04x", from), fmt.Sprintf("%04x\xff", last), damaged)
 }
 
 // CountDue returns how many targets are due in their turn between two times, less than a turn apart. It reads what is known of these, and of no others.
@@ -132,11 +126,11 @@ func (c *Checker) CountDue(ctx context.Context, from, to time.Time) (n int, err 
 		parts = [][2]int{{first, slots - 1}, {0, last}}
 	}
 	for _, part := range parts {
-		for cell, err := range c.slots(ctx, part[0], part[1]) {
+		for known, err := range c.slots(ctx, part[0], part[1], func(string) {}) {
 			if err != nil {
 				return n, err
 			}
-			if s, err := links.ReadStatus(cell.Value); err == nil && !s.Next.After(to) {
+			if s, err := links.ReadStatus(known.value); err == nil && !s.Next.After(to) {
 				n++
 			}
 		}
@@ -146,20 +140,18 @@ func (c *Checker) CountDue(ctx context.Context, from, to time.Time) (n int, err 
 
 // readSlots adds what is due of a part of the turn.
 func (w *worker) readSlots(ctx context.Context, from, last int) error {
-	for c, err := range w.slots(ctx, from, last) {
+	var damaged []string
+	for known, err := range w.slots(ctx, from, last, func(place string) { damaged = append(damaged, place) }) {
 		if err != nil {
 			return err
 		}
-		k := parseState(c.Name)
+		k := known.key()
 		if _, _, err := k.parse(); err != nil {
-			if err := w.remove(ctx, c.Name); err != nil {
-				return err
-			}
+			damaged = append(damaged, known.place)
 			continue
 		}
-		s, err := links.ReadStatus(c.Value)
-		if err != nil {
-			w.logDamaged(c.Name)
+		s, ok := w.readStatus(k, known.value)
+		if !ok {
 			s = links.Status{}
 		}
 		if w.pending[k] != nil || w.isResting(k, w.now()) || s.Next.After(w.now()) {
@@ -174,7 +166,31 @@ func (w *worker) readSlots(ctx context.Context, from, last int) error {
 			w.wheel[k] = true
 		}
 	}
+	if len(damaged) > 0 {
+		if err := w.mend(ctx, damaged); err != nil {
+			return err
+		}
+	}
 	return w.flush(ctx)
+}
+
+// mend writes damaged blocks anew, with what can be read of them.
+func (w *worker) mend(ctx context.Context, places []string) error {
+	return w.keep(ctx, w.lease, func(b *batch) error {
+		for _, place := range places {
+			bl, err := b.block(ctx, place)
+			if err != nil {
+				return err
+			}
+			before := len(bl.states)
+			bl.states = slices.DeleteFunc(bl.states, func(s state) bool {
+				_, _, err := s.key().parse()
+				return err != nil
+			})
+			bl.dirty = bl.dirty || len(bl.states) < before
+		}
+		return nil
+	})
 }
 
 // remove removes a cell whose name is damaged.

@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -91,16 +90,38 @@ func (w *worker) enter(ctx context.Context, b *batch, rec *stele.Record) error {
 	if len(first) >= stele.MaxCellName-64 {
 		return nil
 	}
-	prefix := fmt.Sprintf("%s%04x%s", stateCells, slotOf(time.Unix(first.turn(), 0)), first[:len(first)-1])
-	for c, err := range w.o.Registrar.CheckList(asServer(ctx), prefix, "") {
+	place := first.place()
+	prefix := place[:len(place)-1]
+	var known []state
+	for s, err := range w.states(ctx, prefix, prefix+"\xff", func(place string) { known = append(known, state{place: place}) }) {
 		if err != nil {
 			return err
 		}
-		k := parseState(c.Name)
-		s, err := links.ReadStatus(c.Value)
+		known = append(known, s)
+	}
+	for c, err := range w.o.Registrar.CheckList(asServer(ctx), stateCells+prefix, "") { // of an earlier version
+		if err != nil {
+			return err
+		}
+		known = append(known, state{strings.TrimPrefix(c.Name, stateCells), c.Value})
+	}
+	good := make(map[key]bool)
+	for i := range known {
+		k := known[i].key()
+		if good[k] { // servers of both versions were at work
+			continue
+		}
+		if _, _, err := k.parse(); err != nil || known[i].value == nil { // the block is damaged
+			if _, err := b.block(ctx, known[i].place); err != nil {
+				return err
+			}
+			continue
+		}
+		s, err := links.ReadStatus(known[i].value)
 		t := wanted[k]
 		if err == nil && t != nil && s.URL == links.Hash(t.url) {
 			delete(wanted, k)
+			good[k] = true
 			continue
 		}
 		if err := b.forget(ctx, k, &s); err != nil {

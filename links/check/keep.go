@@ -21,10 +21,13 @@ type batch struct {
 	list []stele.CellChange
 	seen map[string]int
 	was  map[string][]byte
+
+	blocks  map[string]*block // by the names of their cells
+	damaged bool              // one of them is
 }
 
 func (c *Checker) newBatch() *batch {
-	return &batch{c: c, seen: make(map[string]int), was: make(map[string][]byte)}
+	return &batch{c: c, seen: make(map[string]int), was: make(map[string][]byte), blocks: make(map[string]*block)}
 }
 
 // read returns the value that a cell has. A change of the cell in this batch is refused if it has another one by then, so that what a user said
@@ -42,7 +45,7 @@ func (b *batch) read(ctx context.Context, name string) ([]byte, error) {
 
 // status is [Checker.status] for a status that the batch may change.
 func (b *batch) status(ctx context.Context, k key) (links.Status, []byte, error) {
-	value, err := b.read(ctx, k.state())
+	value, err := b.state(ctx, k)
 	if err != nil {
 		return links.Status{}, nil, err
 	}
@@ -79,14 +82,17 @@ func (b *batch) setJSON(ctx context.Context, name string, v any) error {
 
 // keep commits what fill collects, and tries again if another commit was faster. The lease, if there is one, must be held.
 func (c *Checker) keep(ctx context.Context, l *lease, fill func(b *batch) error) error {
-	return c.keepBy(l, fill, func(changes []stele.CellChange) error { return c.o.Registrar.KeepChecks(asServer(ctx), changes...) })
+	return c.keepBy(ctx, l, fill, func(changes []stele.CellChange) error { return c.o.Registrar.KeepChecks(asServer(ctx), changes...) })
 }
 
 // keepBy is keep with another way to commit.
-func (c *Checker) keepBy(l *lease, fill func(b *batch) error, commit func([]stele.CellChange) error) error {
+func (c *Checker) keepBy(ctx context.Context, l *lease, fill func(b *batch) error, commit func([]stele.CellChange) error) error {
 	for attempt := 1; ; attempt++ {
 		b := c.newBatch()
-		if err := fill(b); err != nil || len(b.list) == 0 {
+		if err := fill(b); err != nil {
+			return err
+		}
+		if err := b.flushBlocks(ctx); err != nil || len(b.list) == 0 {
 			return err
 		}
 		if l != nil {
@@ -105,10 +111,11 @@ func (c *Checker) keepBy(l *lease, fill func(b *batch) error, commit func([]stel
 
 // forget removes all that is known of a target.
 func (b *batch) forget(ctx context.Context, k key, s *links.Status) error {
-	for _, name := range []string{k.state(), k.found()} {
-		if err := b.set(ctx, name, nil); err != nil {
-			return err
-		}
+	if err := b.setState(ctx, k, nil); err != nil {
+		return err
+	}
+	if err := b.set(ctx, k.found(), nil); err != nil {
+		return err
 	}
 	if s.Next.IsZero() {
 		return nil
@@ -123,7 +130,7 @@ func (b *batch) setStatus(ctx context.Context, t *target, before, s *links.Statu
 			return err
 		}
 	}
-	if err := b.set(ctx, t.key.state(), s.Append(nil)); err != nil {
+	if err := b.setState(ctx, t.key, s.Append(nil)); err != nil {
 		return err
 	}
 	if !isTurn(t.key, s.Next) {

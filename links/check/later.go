@@ -93,7 +93,7 @@ func (b *batch) postpone(ctx context.Context, p *postponement) error {
 			}
 		}
 		s.Next = until
-		if err := b.set(ctx, k.state(), s.Append(nil)); err != nil {
+		if err := b.setState(ctx, k, s.Append(nil)); err != nil {
 			return err
 		}
 	}

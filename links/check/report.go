@@ -213,7 +213,7 @@ func (c *Checker) Look(ctx context.Context, id stele.ID, number int, works bool,
 	if !ok {
 		return missing
 	}
-	err = c.keepBy(nil, func(b *batch) error {
+	err = c.keepBy(ctx, nil, func(b *batch) error {
 		s, value, err := b.status(ctx, k)
 		if err != nil {
 			return err

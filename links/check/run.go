@@ -103,6 +103,8 @@ type worker struct {
 	sweepAt time.Time         // when to begin with the first one again
 	later   []postponement    // that are not kept yet
 
+	converted bool // there is nothing left that an earlier version kept
+
 	copies   []key // of targets for which an archive is to be asked
 	copying  bool  // it is asked now
 	copyAt   time.Time
@@ -349,7 +351,7 @@ func (w *worker) look(ctx context.Context) error {
 		w.today = today
 		clear(w.used)
 	}
-	steps := []func(context.Context) error{w.follow, w.enrol, w.sweep, w.fillDue, w.fillWheel}
+	steps := []func(context.Context) error{w.convert, w.follow, w.enrol, w.sweep, w.fillDue, w.fillWheel}
 	if w.askedOnly {
 		steps = []func(context.Context) error{w.fillDue}
 	}
