@@ -41,13 +41,23 @@ type Mover struct {
 // MaxMoves is how many targets are moved at once; the others follow when these are done.
 const MaxMoves = 10_000
 
-// Moves returns what findings of the link checker about a host propose, at most [MaxMoves], and whether there is more.
+// MovedAt describes the findings of which [Moves] are made. It bounds how many findings are read.
+func MovedAt(host string) apijson.LinkFilter {
+	return apijson.LinkFilter{Kind: "moved", Host: host, Most: maxMovesRead}
+}
+
+// maxMovesRead is how many findings of a namespace are read for moves of a host.
+const maxMovesRead = 200_000
+
+// Moves returns what findings of the link checker about a host propose, at most [MaxMoves], and whether there may be more.
 func Moves(host string, findings iter.Seq2[apijson.LinkFinding, error]) (moves []Move, more bool, err error) {
 	if host == "" {
 		return nil, false, &stele.Error{Op: "accept addresses", Kind: stele.Invalid, Err: stele.Problems{{Path: "host", Err: stele.Messagef("links.host-missing", "give the host from which the targets have moved")}}}
 	}
 	for f, err := range findings {
 		switch {
+		case errors.Is(err, apijson.ErrLinksCut):
+			return moves, true, nil
 		case err != nil:
 			return nil, false, err
 		case f.State != "moved" || f.Final == "" || f.Final == f.URL:

@@ -124,3 +124,15 @@ func TestMovesOfNoHost(t *testing.T) {
 		t.Errorf("without a host: %v", err)
 	}
 }
+
+// TestMovesAreBounded: not all findings of a namespace are read for those of a host.
+func TestMovesAreBounded(t *testing.T) {
+	moves, more, err := bulk.Moves("old.example.org", func(yield func(apijson.LinkFinding, error) bool) {
+		if yield(apijson.LinkFinding{ID: "ark:12345/x1", URL: "https://old.example.org/1", State: "moved", Final: "https://new.example.org/1"}, nil) {
+			yield(apijson.LinkFinding{ID: "ark:12345/x2"}, apijson.ErrLinksCut)
+		}
+	})
+	if err != nil || !more || len(moves) != 1 || bulk.MovedAt("old.example.org").Most == 0 {
+		t.Errorf("%v %v %v", moves, more, err)
+	}
+}

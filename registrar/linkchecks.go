@@ -15,6 +15,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/proof"
 )
 
 // CheckCells begins the names of cells that have what is known of where names lead. They are not in the history of
@@ -370,6 +371,24 @@ func (r *Registrar) CheckedNames(ctx context.Context, key stele.NamespaceKey) (b
 		return id.Scheme() == key.Scheme && (key.Prefix == "" || s.schemes.IsWithin(id, key.Prefix) ||
 			slices.ContainsFunc(s.ancestorsOf(id), func(ns *stele.Namespace) bool { return ns.Key() == key }))
 	}, nil
+}
+
+// CheckedSignatures returns the signatures of a record that promise something: those by keys of its namespaces that are not revoked. The caller is a server.
+func (r *Registrar) CheckedSignatures(ctx context.Context, rec *stele.Record) (list []stele.Signature, err error) {
+	if err := mayKeepChecks(ctx, CheckCells); err != nil {
+		return nil, err
+	}
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	keys := keysOf(s.ancestorsOf(rec.ID))
+	for _, one := range rec.Signatures {
+		if _, err := proof.Verify(keys, rec.ID, one, r.now()); err == nil {
+			list = append(list, one)
+		}
+	}
+	return list, nil
 }
 
 const opChecks = "keep link checks"

@@ -85,7 +85,7 @@ var rooms = []room{
 	{folder: "registrar", may: ". document registrar/minting internal/destination auth auth/password ddds mint namespaces outbound proof publish/zonekey publish/zonemap secret", tests: "store/mem scheme/all"},
 
 	{folder: "links/ask", may: ". client links outbound", tests: "internal/certtest internal/servertest"},
-	{folder: "links/check", may: ". auth document links registrar", tests: "store/mem store/pebble store/postgres outbound scheme/all internal/disk internal/servertest"},
+	{folder: "links/check", may: ". auth document links registrar", tests: "proof store/mem store/pebble store/postgres outbound scheme/all internal/disk internal/servertest"},
 	{folder: "links", may: "."}, // it judges answers; others ask and keep. It computes, but the list of public suffixes knows net/http
 	{folder: "search", may: ".", tests: "store/mem store/pebble store/postgres scheme/all"}, // it reads a store, and knows none
 

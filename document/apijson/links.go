@@ -3,6 +3,7 @@ package apijson
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -51,6 +52,7 @@ type LinkFinding struct {
 	Good    time.Time `json:"good,omitzero" doc:"The last good answer."`
 	Next    time.Time `json:"next,omitzero" doc:"When it is asked again."`
 	Drift   string    `json:"drift,omitempty" doc:"How the content differs from what was there." enum:"text-changed,type-changed,promise-broken,host-of-others"`
+	Drifted time.Time `json:"drifted,omitzero" doc:"When it began to differ."`
 
 	Answer    string    `json:"answer,omitempty" doc:"Stands for the address that was asked and for what was seen there. Send it with what you saw yourself."`
 	Look      bool      `json:"look,omitempty" doc:"It has been blocked for half a year: a person should look."`
@@ -89,10 +91,22 @@ func (f *LinkFinding) Kind() string {
 	return f.State
 }
 
+// Told returns since when what the finding is about is so: the state, or content that differs.
+func (f *LinkFinding) Told() time.Time {
+	if f.State != "broken" && f.State != "gone" && f.Drift != "" && !f.Drifted.IsZero() {
+		return f.Drifted
+	}
+	return f.Since
+}
+
+// ErrLinksCut says that as many findings were read as a filter allows, and that there may be more after the finding that comes with it.
+var ErrLinksCut = errors.New("there are more findings than are read at once")
+
 // LinkFilter describes findings; what is empty stands for all.
 type LinkFilter struct {
 	Kind string // of [LinkFinding.Kind], or [LinkLookYourself]
 	Host string
+	Most int // findings that are read; 0: all. See ErrLinksCut
 }
 
 // LinkHost is what is told about a host as a whole.

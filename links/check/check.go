@@ -181,7 +181,7 @@ func finding(k key, url string, s *links.Status, e *links.Evidence) Finding {
 	f := Finding{ID: id.String(), Scheme: id.Scheme(), Target: n, URL: url, Host: stele.Target{URL: url}.Host(), State: s.State.String(), Cause: s.Cause.String(), Status: int(s.Code),
 		Since: s.Since, First: s.Row.First, Fails: int(s.Row.Fails), Checked: s.Checked, Good: s.Good, Next: s.Next}
 	if s.Drift.IsTold() {
-		f.Drift = s.Drift.String()
+		f.Drift, f.Drifted = s.Drift.String(), s.DriftSince
 	}
 	if e != nil {
 		f.Wall, f.Title = e.Sign, e.Title
@@ -251,6 +251,13 @@ func (c *Checker) target(ctx context.Context, k key) (target, bool, error) {
 		return target{}, false, err
 	}
 	if rec.ID == id {
+		if rec.Persistence.Level == stele.Unchanging && len(rec.Signatures) > 0 {
+			promised := *rec
+			if promised.Signatures, err = c.o.Registrar.CheckedSignatures(asServer(ctx), rec); err != nil {
+				return target{}, false, err
+			}
+			rec = &promised
+		}
 		for _, t := range targets(rec) {
 			if t.key == keyOf(id, n) {
 				return t, true, nil

@@ -33,7 +33,14 @@ func (c *Checker) FindingsOf(ctx context.Context, prefix stele.NamespaceKey, onl
 			yield(Finding{}, err)
 			return
 		}
-		for f, err := range c.told(ctx, prefix, after, func() bool { return true }) {
+		read, last := 0, key("")
+		cut := false
+		for f, err := range c.told(ctx, prefix, after, func(k key) bool {
+			if cut = only.Most > 0 && read == only.Most; !cut {
+				read, last = read+1, k
+			}
+			return !cut
+		}) {
 			if err == nil && (!c.isMeant(&f, only) || !c.isSeen(ctx, sight, &f)) {
 				continue
 			}
@@ -42,11 +49,15 @@ func (c *Checker) FindingsOf(ctx context.Context, prefix stele.NamespaceKey, onl
 				return
 			}
 		}
+		if cut {
+			id, n, _ := last.parse()
+			yield(Finding{ID: id.String(), Scheme: id.Scheme(), Target: n}, apijson.ErrLinksCut)
+		}
 	}
 }
 
 // told yields findings about names of a namespace as they are kept, and calls read for each cell that it reads, until that reports false.
-func (c *Checker) told(ctx context.Context, prefix stele.NamespaceKey, after string, read func() bool) iter.Seq2[Finding, error] {
+func (c *Checker) told(ctx context.Context, prefix stele.NamespaceKey, after string, read func(key) bool) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		begin, has, err := c.o.Registrar.CheckedNames(asServer(ctx), prefix)
 		if err != nil {
@@ -63,12 +74,13 @@ func (c *Checker) told(ctx context.Context, prefix stele.NamespaceKey, after str
 				start = from + after
 			}
 			for cell, err := range c.o.Registrar.CheckList(asServer(ctx), from+text, start) {
-				if err == nil && !read() {
+				k := key(strings.TrimPrefix(cell.Name, foundCells))
+				if err == nil && !read(k) {
 					return
 				}
 				var f Finding
 				if err == nil {
-					id, _, bad := key(strings.TrimPrefix(cell.Name, foundCells)).parse()
+					id, _, bad := k.parse()
 					if bad != nil || !has(id) || !decode(c, cell.Name, cell.Value, &f) {
 						continue
 					}
@@ -99,7 +111,7 @@ func (c *Checker) isToLook(f *Finding) bool {
 }
 
 // Overview counts what is told about the targets of names that begin with a prefix, to a caller who may list them, and returns the
-// first findings of each kind. It reads at most so many findings; 0 stands for the usual limit.
+// newest findings of each kind, so many at most. It reads at most so many findings; 0 stands for the usual limit.
 func (c *Checker) Overview(ctx context.Context, prefix stele.NamespaceKey, first, most int) (*apijson.LinkOverview, error) {
 	if err := c.mayRead(ctx, prefix); err != nil {
 		return nil, err
@@ -114,7 +126,7 @@ func (c *Checker) Overview(ctx context.Context, prefix stele.NamespaceKey, first
 	o := &overview{c: c, hosts: make(map[string]*apijson.LinkHost), moved: make(map[string]int),
 		LinkOverview: apijson.LinkOverview{Counts: make(map[string]int), First: make(map[string][]Finding)}}
 	read := 0
-	for f, err := range c.told(ctx, prefix, "", func() bool {
+	for f, err := range c.told(ctx, prefix, "", func(key) bool {
 		read++
 		o.Partial = read > most
 		return !o.Partial
@@ -211,11 +223,25 @@ func (o *overview) add(ctx context.Context, f *Finding, first int) error {
 	if o.c.isToLook(f) {
 		o.Counts[apijson.LinkLookYourself]++
 	}
-	if len(o.First[kind]) < first {
-		o.c.complete(f)
-		o.First[kind] = append(o.First[kind], *f)
-	}
+	o.keep(kind, f, first)
 	return nil
+}
+
+// keep keeps a finding if it is one of the newest of its kind. Of those of the same time the first ones by name are kept.
+func (o *overview) keep(kind string, f *Finding, most int) {
+	list := o.First[kind]
+	at, _ := slices.BinarySearchFunc(list, f, func(a Finding, f *Finding) int {
+		if a.Told().Before(f.Told()) {
+			return 1
+		}
+		return -1
+	})
+	if at >= most {
+		return
+	}
+	o.c.complete(f)
+	list = slices.Insert(list, at, *f)
+	o.First[kind] = list[:min(len(list), most)]
 }
 
 // host returns what is told about a host; nil if nothing is.

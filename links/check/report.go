@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -61,26 +62,14 @@ func (c *Checker) may(ctx context.Context, prefix stele.NamespaceKey, least stel
 // Hosts returns the hosts that do not answer, and those of which only a sample is asked, as far as findings of names that begin
 // with a prefix, or settings of a namespace, name them.
 func (c *Checker) Hosts(ctx context.Context, prefix stele.NamespaceKey) (list []apijson.LinkHost, err error) {
-	named := make(map[string]bool)
-	for f, err := range c.Findings(ctx, prefix, "") {
-		if err != nil {
-			return nil, err
-		}
-		named[f.Host] = true
+	o, err := c.Overview(ctx, prefix, 0, 0)
+	if err != nil {
+		return nil, err
 	}
-	for cell, err := range c.o.Registrar.CheckList(asServer(ctx), hostCells, "") {
-		if err != nil {
-			return nil, err
-		}
-		var kept keptHost
-		if !decode(c, cell.Name, cell.Value, &kept) {
-			continue
-		}
-		if (kept.Known.Down.IsZero() && kept.Names == 0) || !named[kept.Host] {
-			continue
-		}
-		list = append(list, kept.told())
+	for _, h := range o.Hosts {
+		list = append(list, *h)
 	}
+	slices.SortFunc(list, func(a, b apijson.LinkHost) int { return strings.Compare(a.Host, b.Host) })
 	return list, nil
 }
 

@@ -488,19 +488,44 @@ func TestLinks(t *testing.T) {
 	if got := s.send(); len(got) != 0 {
 		t.Errorf("again: %v", got)
 	}
-	// Another name of a host that is known to move is new, and so is a name that broke again.
+	// A host whose names move day after day is new once; a name that broke again is new, and content that differs since then, too.
 	s.prefer("olga", func(p *auth.Preferences) { p.Language = "pt-BR" })
 	s.links.Moved[0].Last = monday.Add(2 * week)
 	s.set(monday.Add(3 * week))
+	if got := s.send(); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+	s.links.First["drifted"][0].Drifted = monday.Add(2 * week)
+	s.set(monday.Add(4 * week))
 	if got := s.send(); len(got) != 1 || !strings.Contains(got["olga"].Text, "312 nomes em old.example.org têm novos endereços") {
 		t.Errorf("got %v", got)
 	}
 	// However much is broken, the number of what can't be checked is shown.
 	for i := range 3 * maxItems {
-		s.links.First["broken"] = append(s.links.First["broken"], apijson.LinkFinding{ID: fmt.Sprint("ark:12345/x5q", i), Scheme: "ark", URL: "https://example.org/q", State: "broken", Cause: "loop", Since: monday})
+		s.links.First["broken"] = append(s.links.First["broken"], apijson.LinkFinding{ID: fmt.Sprint("ark:12345/x5q", i), Scheme: "ark", URL: "https://example.org/q", State: "broken", Cause: "loop", Since: monday.Add(time.Duration(i) * time.Hour)})
 	}
-	s.set(monday.Add(4 * week))
-	if l := s.send()["olga"]; !strings.Contains(l.Text, "12 destinos de ark:12345/x5 não podem ser verificados") || !strings.Contains(l.Text, "links?namespace=ark%3A12345%2Fx5\n") {
+	s.set(monday.Add(5 * week))
+	l = s.send()["olga"]
+	if first, last := strings.Index(l.Text, "x5q29:"), strings.Index(l.Text, "x5q28:"); first < 0 || last < first || strings.Contains(l.Text, "x5q0:") {
+		t.Errorf("the newest do not come first:\n%s", l.Text)
+	}
+	if !strings.Contains(l.Text, "12 destinos de ark:12345/x5 não podem ser verificados") || !strings.Contains(l.Text, "links?namespace=ark%3A12345%2Fx5\n") {
+		t.Errorf("got\n%s", l.Text)
+	}
+}
+
+// TestManyBlocked: numbers of what can't be checked do not take the place of what is broken.
+func TestManyBlocked(t *testing.T) {
+	s := newDesktop(t, inMemory).server()
+	for i := range 2 * maxItems {
+		key := stele.NamespaceKey{Scheme: "ark", Prefix: fmt.Sprintf("ark:12345/y%02d", i)}
+		must(s.r.AddNamespace(s.admin, &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix, Owner: "olga"}))(t)
+		must(s.r.SetLinkChecks(s.admin, key, func(l *registrar.LinkChecks) { l.On = true }))(t)
+	}
+	s.send()
+	s.links = apijson.LinkOverview{Counts: map[string]int{"blocked": 12}, First: map[string][]apijson.LinkFinding{"broken": {{ID: "ark:12345/y00a", Scheme: "ark", URL: "https://example.org/a", State: "broken", Cause: "not-found", Status: 404, Since: monday}}}}
+	s.set(monday.Add(week))
+	if l := s.send()["olga"]; !strings.Contains(l.Text, "y00a: broken") || strings.Count(l.Text, "can't be checked by programs") != maxBlocked {
 		t.Errorf("got\n%s", l.Text)
 	}
 }

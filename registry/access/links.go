@@ -61,7 +61,7 @@ func (f *Local) CheckLinks(ctx context.Context, ids []stele.ID, since time.Time)
 
 // AcceptMoved gives targets the addresses to which they moved.
 func (f *Local) AcceptMoved(ctx context.Context, key stele.NamespaceKey, host, digest string, told func(bulk.Replaced) error) (bulk.ReplaceCounts, error) {
-	moves, _, err := bulk.Moves(host, f.links.FindingsOf(ctx, key, apijson.LinkFilter{Kind: "moved", Host: host}, ""))
+	moves, _, err := bulk.Moves(host, f.links.FindingsOf(ctx, key, bulk.MovedAt(host), ""))
 	if err != nil {
 		return bulk.ReplaceCounts{}, err
 	}

@@ -37,7 +37,7 @@ func (h *Handler) acceptMoved(c *call) error {
 	ctx, stop := c.running()
 	defer stop()
 	host := strings.ToLower(strings.TrimSpace(want.Host))
-	moves, _, err := bulk.Moves(host, h.o.Links.FindingsOf(ctx, key, apijson.LinkFilter{Kind: "moved", Host: host}, ""))
+	moves, _, err := bulk.Moves(host, h.o.Links.FindingsOf(ctx, key, bulk.MovedAt(host), ""))
 	if err != nil {
 		return err
 	}

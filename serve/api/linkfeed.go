@@ -160,7 +160,7 @@ func linkFeed(l *language.Language, base string, key stele.NamespaceKey, o *apij
 			if one.State == "moved" && one.Final != "" {
 				summary += " → " + one.Final
 			}
-			f.Entries = append(f.Entries, feedEntry{ID: entryID(kind, one.Scheme, one.ID, fmt.Sprint(one.Target), one.URL, one.Since.UTC().Format(time.RFC3339), one.Drift), at: one.Since,
+			f.Entries = append(f.Entries, feedEntry{ID: entryID(kind, one.Scheme, one.ID, fmt.Sprint(one.Target), one.URL, one.Told().UTC().Format(time.RFC3339), one.Drift), at: one.Told(),
 				Title: one.ID + ": " + linkwords.Kind(l, kind), Link: feedLink{Rel: "alternate", Href: base + "/.desk/record?id=" + url.QueryEscape(one.ID) + "#target-" + fmt.Sprint(one.Target) + "-url"},
 				Category: &feedCategory{kind, linkwords.Kind(l, kind)}, Summary: summary})
 		}

@@ -15,7 +15,7 @@ import (
 
 // moved returns the targets of names in a namespace that have moved away from a host, and whether there are more.
 func (c *call) moved(key stele.NamespaceKey, host string) ([]bulk.Move, bool, error) {
-	return bulk.Moves(host, c.h.o.Links.FindingsOf(c.ctx, key, apijson.LinkFilter{Kind: "moved", Host: host}, ""))
+	return bulk.Moves(host, c.h.o.Links.FindingsOf(c.ctx, key, bulk.MovedAt(host), ""))
 }
 
 // acceptHost returns the host of the page.

@@ -3,6 +3,7 @@ package desk
 import (
 	"context"
 	"encoding/csv"
+	"errors"
 	"iter"
 	"net/http"
 	"net/url"
@@ -41,7 +42,8 @@ const (
 	groupRows  = 5
 	movedHosts = 20
 	homeFound  = 200
-	homeLinks  = 10 // namespaces
+	listFound  = 20_000 // findings that a page of a list reads
+	homeLinks  = 10     // namespaces
 )
 
 // linksPath returns the address of the page, with filters.
@@ -110,11 +112,14 @@ func (c *call) linksPage(status int, ns *stele.Namespace, role stele.Role, f *li
 		v.Kind, v.Host = values.Get("kind"), strings.ToLower(strings.TrimSpace(values.Get("host")))
 	}
 	v.Filtered = v.Kind != "" || v.Host != ""
-	if err := c.countLinks(v, key); err != nil {
-		return err
+	after := values.Get("after")
+	if !v.Filtered || after == "" { // the pages after the first one have the list only
+		if err := c.countLinks(v, key); err != nil {
+			return err
+		}
 	}
 	if v.Filtered {
-		if err := c.listLinks(v, key, values.Get("after")); err != nil {
+		if err := c.listLinks(v, key, after); err != nil {
 			return err
 		}
 	}
@@ -218,17 +223,22 @@ func (c *call) listLinks(v *deskpage.Links, key stele.NamespaceKey, after string
 	} else if v.Kind != "" {
 		return stele.Errorf("show links", stele.ID{}, stele.Invalid, "desk.link-kind-unknown", `"{kind}" is not a kind of findings`, v.Kind)
 	}
-	filter := apijson.LinkFilter{Kind: v.Kind, Host: v.Host}
+	filter := apijson.LinkFilter{Kind: v.Kind, Host: v.Host, Most: listFound}
 	last := ""
+	next := func() { v.Next = linksPath(key, "links", "kind", v.Kind, "host", v.Host, "after", last) }
 	for f, err := range c.h.o.Links.FindingsOf(c.ctx, key, filter, after) {
-		if err != nil {
+		if err != nil && !errors.Is(err, apijson.ErrLinksCut) {
 			return err
 		}
 		if len(g.Rows) == pageRows {
-			v.Next = linksPath(key, "links", "kind", v.Kind, "host", v.Host, "after", last)
+			next()
 			break
 		}
 		last = f.ID + "\t" + strconv.Itoa(f.Target)
+		if err != nil { // the rest is on the next page
+			next()
+			break
+		}
 		row, err := c.linkRow(v, &f)
 		if err != nil {
 			return err

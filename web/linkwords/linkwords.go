@@ -46,7 +46,7 @@ func said(l *language.Language, key, otherwise string, args ...any) string {
 
 // Facts says since when, how often, and when it worked last.
 func Facts(l *language.Language, f *apijson.LinkFinding) (list []string) {
-	if since := f.Since; !since.IsZero() {
+	if since := f.Told(); !since.IsZero() {
 		if !f.First.IsZero() && f.First.Before(since) {
 			since = f.First
 		}
