@@ -3,10 +3,11 @@ package apijson
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stele-id/stele"
 )
 
 // LinkChecks are how the targets of a namespace are checked.
@@ -100,7 +101,7 @@ func (f *LinkFinding) Told() time.Time {
 }
 
 // ErrLinksCut says that as many findings were read as a filter allows, and that there may be more after the finding that comes with it.
-var ErrLinksCut = errors.New("there are more findings than are read at once")
+var ErrLinksCut = stele.Messagef("links.findings-cut", "there are more findings than are read at once")
 
 // LinkFilter describes findings; what is empty stands for all.
 type LinkFilter struct {

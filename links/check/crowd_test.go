@@ -168,7 +168,7 @@ func TestManyUrgent(t *testing.T) {
 	other := g.register("ark:12345/x50", "https://other.example/1")
 	var ids []stele.ID
 	for i := range maxPending + 50 {
-		ids = append(ids, g.register(fmt.Sprintf("ark:12345/x51%d", i), fmt.Sprintf("https://slow.example/%d", i)))
+		ids = append(ids, g.register(fmt.Sprintf("ark:12345/x51%d", i), fmt.Sprintf("https://slow%d.example/%d", i%40, i)))
 	}
 	if err := c.Ask(g.as("ed"), ids...); err != nil {
 		t.Fatal(err)
@@ -178,5 +178,41 @@ func TestManyUrgent(t *testing.T) {
 	wanted, _ := w.waits()
 	if wanted != maxPending || w.pending[keyOf(other, 0)] == nil {
 		t.Errorf("%d of %d that users wait for are in memory; the other one: %v", wanted, len(ids), w.pending[keyOf(other, 0)])
+	}
+}
+
+// Users who wait for many targets of a domain do not fill the line with them, and all of them are checked in the end.
+func TestUrgentOfOneDomain(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	const count = 2 * maxUrgent
+	for i := range count {
+		if err := c.Ask(g.as("ed"), g.register(fmt.Sprintf("ark:12345/x5%04d", i), fmt.Sprintf("https://a%d.big.example/%d", i%3, i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := g.register("ark:12345/x5z", "https://small.example/1")
+	if err := c.Ask(g.as("ed"), other); err != nil {
+		t.Fatal(err)
+	}
+	l, err := c.take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorker(c, l)
+	if err := w.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g.look(w)
+	if len(w.pending) != maxUrgent+1 || w.pending[keyOf(other, 0)] == nil {
+		t.Errorf("%d targets wait in the line", len(w.pending))
+	}
+	l.leave(t.Context())
+	for range 10 {
+		g.work(c)
+		g.pass(5 * time.Minute)
+	}
+	if len(g.asked) != count+1 {
+		t.Errorf("%d targets were asked", len(g.asked))
 	}
 }

@@ -23,6 +23,17 @@ func (w *worker) waits() (wanted, others int) {
 	return wanted, others
 }
 
+// isCrowded reports whether users wait for enough targets of a domain: it is asked every 5 seconds, and others should not have to read past it.
+func (w *worker) isCrowded(domain string) bool {
+	n := 0
+	for _, p := range w.pending {
+		if p.urgent && p.domain == domain {
+			n++
+		}
+	}
+	return n >= maxUrgent
+}
+
 // fillDue puts targets into the line that are due at another time than their turn: first those that users wait for.
 func (w *worker) fillDue(ctx context.Context) error {
 	asked := fmt.Sprintf("%s%010x", dueCells, askedNow.Unix())
@@ -55,7 +66,7 @@ func (w *worker) fillFrom(ctx context.Context, prefix, after string) error {
 		if wanted && urgents >= maxPending && w.pending[k] == nil {
 			continue
 		}
-		if p := w.pending[k]; p != nil && wanted && !p.urgent {
+		if p := w.pending[k]; p != nil && wanted && !p.urgent && !w.isCrowded(p.domain) {
 			p.urgent = true
 			if t, ok, err := w.target(ctx, k); err == nil && ok {
 				w.line.Raise(stele.Target{URL: t.url}.Host(), t.url)
@@ -235,7 +246,11 @@ func (w *worker) add(ctx context.Context, k key, due string, wanted bool) error 
 		return w.keep(ctx, w.lease, func(b *batch) error { return b.set(ctx, due, nil) }) // it was checked since
 	}
 	task := links.Task{URL: t.url, Host: stele.Target{URL: t.url}.Host(), Keys: []string{string(k)}, Rank: links.Routine}
+	domain := links.Domain(task.Host)
 	switch {
+	case wanted && w.isCrowded(domain): // the cell stays, and is looked at again
+		w.resting[k] = now.Add(2 * time.Minute)
+		return nil
 	case wanted:
 		task.Rank = links.Urgent
 	case s.State == links.Failing:
@@ -252,7 +267,7 @@ func (w *worker) add(ctx context.Context, k key, due string, wanted bool) error 
 	}
 	if later.IsZero() {
 		if later, ok = w.line.Add(task, now); ok {
-			w.pending[k] = &waiting{due, wanted}
+			w.pending[k] = &waiting{due, wanted, domain}
 			if space != nil {
 				w.used[space.Key()]++
 			}

@@ -16,6 +16,7 @@ const (
 	lookEvery   = time.Second // for what is due
 	spacesEvery = 10 * time.Second
 	maxPending  = 2000 // tasks in memory
+	maxUrgent   = 100  // of them, of one domain, for which users wait
 	atOnce      = 500  // changes, records or cells that are read before the next answer is taken
 	sweepAtOnce = 100  // findings that are compared with their records at once
 	wheelStep   = 10 * time.Minute
@@ -115,6 +116,7 @@ type worker struct {
 type waiting struct {
 	due    string // the cell that says that it is due; "" if its turn has come
 	urgent bool   // a user waits for it
+	domain string // that its owner has registered
 }
 
 func newWorker(c *Checker, l *lease) *worker {

@@ -21,12 +21,13 @@ const maxLinkRows = 200
 type linkForm struct {
 	faults
 	quota  string
+	copies bool        // archived copies take the place of what is broken
 	own    [][2]string // host, seconds
 	pauses [][2]string // host, day
 }
 
 func parseLinkForm(values url.Values) *linkForm {
-	f := &linkForm{quota: strings.TrimSpace(values.Get("quota"))}
+	f := &linkForm{quota: strings.TrimSpace(values.Get("quota")), copies: values.Has("fall-back")}
 	read := func(list, second string) (rows [][2]string) {
 		for i := range maxLinkRows {
 			at := fmt.Sprintf("%s-%d-", list, i)
@@ -42,7 +43,7 @@ func parseLinkForm(values url.Values) *linkForm {
 }
 
 func linkFormOf(l *registrar.LinkChecks) *linkForm {
-	f := &linkForm{quota: number(uint64(max(l.Quota, 0)))}
+	f := &linkForm{quota: number(uint64(max(l.Quota, 0))), copies: l.FallBack}
 	for _, o := range l.Own {
 		f.own = append(f.own, [2]string{o.Host, strconv.FormatFloat(o.Gap.Seconds(), 'f', -1, 64)})
 	}
@@ -60,6 +61,7 @@ func linkFormOf(l *registrar.LinkChecks) *linkForm {
 // are left out.
 func (f *linkForm) settings(c *call) (l registrar.LinkChecks, rows map[string][]int) {
 	rows = make(map[string][]int)
+	l.FallBack = f.copies
 	if f.quota != "" {
 		n, err := strconv.Atoi(f.quota)
 		if err != nil {
@@ -122,7 +124,7 @@ func (f *linkForm) field(rows map[string][]int) func(path, code string) string {
 
 // fill writes the form into the view of the page, with a row to add to each list.
 func (f *linkForm) fill(v *deskpage.LinkSettings) {
-	v.Quota = f.input("quota", f.quota)
+	v.Quota, v.Copies = f.input("quota", f.quota), f.copies
 	withEmpty := func(rows [][2]string) [][2]string {
 		if n := len(rows); n > 0 && rows[n-1] == [2]string{} {
 			return rows
@@ -167,7 +169,7 @@ func (c *call) saveLinks() error {
 		_, err = c.h.o.Registrar.SetLinkChecks(c.ctx, ns.Key(), func(l *registrar.LinkChecks) {
 			l.On = (l.On || do == "on") && do != "off"
 			if c.r.PostForm.Has("quota") { // the button alone leaves the rest as it is
-				l.Quota, l.Own, l.Pauses = want.Quota, want.Own, keepTimes(want.Pauses, l.Pauses)
+				l.Quota, l.FallBack, l.Own, l.Pauses = want.Quota, want.FallBack, want.Own, keepTimes(want.Pauses, l.Pauses)
 			}
 		})
 		if err == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/web/deskpage"
 	"github.com/stele-id/stele/web/linkwords"
 )
@@ -88,7 +89,8 @@ func (c *call) showLinks() error {
 func (c *call) linksPage(status int, ns *stele.Namespace, role stele.Role, f *linkForm) error {
 	key := ns.Key()
 	settings, own, err := c.h.o.Registrar.LinkChecksHere(c.ctx, key)
-	if err != nil {
+	damaged := registrar.AreChecksDamaged(err)
+	if err != nil && !damaged {
 		return err
 	}
 	v := &deskpage.Links{Frame: c.frame("links.title", "namespaces"), Key: key.String(), Called: ns.Title, URL: spaceURL("namespace", key), Mine: linksPath(key, "links"),
@@ -106,7 +108,10 @@ func (c *call) linksPage(status int, ns *stele.Namespace, role stele.Role, f *li
 		}
 	}
 	f.fill(&v.Settings)
-	v.Problems, v.Settings.Open = f.problems(), f.any()
+	v.Problems, v.Settings.Open = f.problems(), f.any() || damaged
+	if damaged {
+		v.Damaged = c.language.Text("links.damaged")
+	}
 	values := c.r.URL.Query()
 	if c.r.Method == http.MethodGet {
 		v.Kind, v.Host = values.Get("kind"), strings.ToLower(strings.TrimSpace(values.Get("host")))

@@ -208,6 +208,11 @@ func TestLinkSettings(t *testing.T) {
 	if !l.On || l.Quota != 1000 || len(l.Own) != 1 || l.Own[0].Gap != 500*time.Millisecond || len(l.Pauses) != 1 || l.Pauses[0].Host != "" || l.By != "olga" {
 		t.Errorf("got %+v", l)
 	}
+	olga.follow(olga.post("/.desk/links", form("quota", "1000", "fall-back", "yes", "own-0-host", "data.example.org", "own-0-gap", "0.5", "pauses-0-host", "*", "pauses-0-until", "2027-01-01"))).
+		has(200, `name="fall-back" value="yes" checked="checked"`)
+	if l := must(s.r.LinkChecks(s.admin, stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}))(t); !l.FallBack {
+		t.Errorf("got %+v", l)
+	}
 	// Without the fields of the form the rest stays.
 	olga.follow(olga.post("/.desk/links", url.Values{"namespace": {"ark:12345/x5"}, "do": {"off"}})).has(200, "The checks are off.", "Switch the checks on")
 	if l := must(s.r.LinkChecks(s.admin, stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}))(t); l.On || l.Quota != 1000 {
@@ -222,6 +227,18 @@ func TestLinkSettings(t *testing.T) {
 		t.Error("the settings of others are in the form")
 	}
 	sam.follow(sam.post("/.desk/links", url.Values{"namespace": {"ark:12345/x5k"}, "do": {"off"}})).has(200, "not checked")
+}
+
+// TestLinkSettingsDamaged: an owner sets settings anew that can't be read.
+func TestLinkSettingsDamaged(t *testing.T) {
+	s := newLinkSite(t)
+	s.cell("space ark\tark:12345/x5", []byte("{damaged"))
+	olga := s.as("olga")
+	olga.get(linksPage).has(200, "are damaged", "An owner can set them anew", `name="quota"`)
+	olga.follow(olga.post("/.desk/links", url.Values{"namespace": {"ark:12345/x5"}, "do": {"save"}, "quota": {""}})).has(200, "Saved.")
+	if p := olga.get(linksPage).has(200); strings.Contains(p.text, "are damaged") {
+		t.Error("the settings are damaged still")
+	}
 }
 
 // TestLinkRights walks the forms with every role.

@@ -14,6 +14,7 @@ type Links struct {
 	MaySet      bool // the user may change the settings
 	MayEdit     bool // the user may say what they saw, and have names checked
 	Settings    LinkSettings
+	Damaged     string // why the settings can't be read; "" if they can
 
 	Names      uint64
 	Waiting    int  // targets that were never checked
@@ -44,6 +45,7 @@ type Accept struct {
 type LinkSettings struct {
 	Open   bool
 	Quota  Field
+	Copies bool // archived copies take the place of what is broken
 	Own    []LinkOwn
 	Pauses []LinkPause
 }
