@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"text/tabwriter"
 	"time"
@@ -29,10 +30,12 @@ const (
 // yearReport compares the report of a year of a namespace of 100,000 names, each used in each month, with one scan of the same figures in their order that does nothing with them. A report that
 // looked for each name by itself would take many times as long.
 func (r *registryBench) yearReport(ctx context.Context, w *tabwriter.Writer) (err error) {
-	if err := r.prepare(ctx); err != nil {
+	folder, err := os.MkdirTemp(r.folder, "stele-bench-")
+	if err != nil {
 		return err
 	}
-	store, err := pebble.Open(ctx, filepath.Join(r.work, "usage"), pebble.Options{Now: time.Now})
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	store, err := pebble.Open(ctx, filepath.Join(folder, "usage"), pebble.Options{Now: time.Now})
 	if err != nil {
 		return err
 	}
