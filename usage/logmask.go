@@ -76,67 +76,64 @@ func (m *logMask) line(text string, whole bool) []byte {
 	b = append(append(b, clock...), `] "`...)
 	_, after, _ := cutQuoted(rest)
 	b = append(b, rest[:len(rest)-len(after)]...)
-	at := len(after) // status and size
-	if quote := strings.IndexByte(after, '"'); quote >= 0 {
-		at = quote
+	rest = afterSize(after)
+	b = append(b, after[:len(after)-len(rest)]...)
+	if _, ok := parseLogLine(body, true); ok { // the user agent stays
+		b, rest = maskReferrer(b, rest)
+		_, after, _ := cutQuoted(rest[len(` "`):])
+		b, rest = append(b, rest[:len(rest)-len(after)]...), after
 	}
-	fields := strings.SplitAfterN(after[:at], " ", 4) // "", status, size
-	for i, f := range fields {
-		if i < 3 {
-			b = append(b, f...)
-		} else {
-			b = hidden(b, f)
-		}
-	}
-	rest = after[at:]
-	if len(fields) == 4 && fields[3] != "" { // it is not the format combined
-		return append(hidden(b, rest), end...)
-	}
-	b, rest = maskReferrer(b, rest)
-	if strings.HasPrefix(rest, ` "`) { // the user agent
-		_, after, ok := cutQuoted(rest[2:])
-		if ok {
-			b, rest = append(b, rest[:len(rest)-len(after)]...), after
-		}
-	}
-	return append(hidden(b, rest), end...)
+	return append(solid(b, rest), end...)
+}
+
+// afterSize returns what follows the status and the size of an answer.
+func afterSize(text string) string {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(text, " "), " ")
+	_, rest, _ = strings.Cut(rest, " ")
+	return rest
 }
 
 // maskReferrer appends the field of a referring page without the page, and returns what follows it.
 func maskReferrer(b []byte, text string) (masked []byte, rest string) {
-	if !strings.HasPrefix(text, `"`) {
-		return b, text
+	_, rest, _ = cutQuoted(text[1:])
+	field := text[1 : len(text)-len(rest)-1]
+	b = append(b, '"')
+	scheme, place, ok := strings.Cut(field, "://")
+	host, page := place, ""
+	if at := strings.IndexAny(place, "/?#"); at >= 0 {
+		host, page = place[:at], place[at:]
 	}
-	_, rest, ok := cutQuoted(text[1:])
-	if !ok {
-		return b, text
-	}
-	field := text[:len(text)-len(rest)]
-	at := strings.Index(field, "://")
-	if at < 0 || strings.ContainsRune(field, '\\') {
-		if field == `"-"` {
-			return append(b, field...), rest
+	switch {
+	case field == "-":
+		b = append(b, '-')
+	case !ok || strings.Contains(scheme+host, `\`):
+		b = solid(b, field)
+	default:
+		b = append(append(b, scheme...), "://"...)
+		if at := strings.LastIndexByte(host, '@'); at >= 0 { // a name and a password
+			b, host = solid(b, host[:at]), host[at:]
 		}
-		return append(hidden(append(b, '"'), field[1:len(field)-1]), '"'), rest
-	}
-	host := strings.IndexAny(field[at+3:], `/?#"`) + at + 3 // the last one is there
-	b = append(b, field[:host]...)
-	if user := strings.IndexByte(field[at+3:host], '@'); user >= 0 {
-		b = append(hidden(b[:len(b)-(host-at-3)], field[at+3:at+3+user]), field[at+3+user:host]...)
-	}
-	page := field[host : len(field)-1]
-	if page != "" {
-		b = append(b, '/')
-		b = hidden(b, page[1:])
+		b = append(b, host...)
+		if page != "" {
+			b = solid(append(b, '/'), page[1:])
+		}
 	}
 	return append(b, '"'), rest
 }
 
-// hidden appends x in place of each byte of a text, except blanks, hyphens and quotation marks.
+// solid appends x in place of each byte of a text.
+func solid(b []byte, text string) []byte {
+	for range len(text) {
+		b = append(b, 'x')
+	}
+	return b
+}
+
+// hidden appends x in place of each byte of a text, except blanks and hyphens.
 func hidden(b []byte, text string) []byte {
 	for i := range len(text) {
 		switch c := text[i]; c {
-		case ' ', '-', '"':
+		case ' ', '-':
 			b = append(b, c)
 		default:
 			b = append(b, 'x')
