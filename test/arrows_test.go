@@ -99,6 +99,8 @@ var rooms = []room{
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
+	{folder: "handles", may: ". internal/destination auth registrar resolver wire/hdl", tests: "document secret store/mem scheme/all"}, // what the registry is to the Handle System
+
 	// It judges values as the servers do that they are for.
 	{folder: "config", may: ". internal/spelling internal/terminal audit auth mail scheme/* serve/* store/postgres"},
 
@@ -106,6 +108,7 @@ var rooms = []room{
 	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "usage store/mem scheme/all"},
 	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "links usage store/mem scheme/all"},
 	{folder: "serve/desk", may: ". document internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage"},
+	{folder: "serve/hdld", may: ". internal/limit auth handles wire/hdl", tests: "document registrar resolver secret store/mem scheme/all"},
 	{folder: "serve/*", may: ". internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web/chart", pure: true},
 	{folder: "web", may: ". document/apijson web/chart internal/wording auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
@@ -115,7 +118,7 @@ var rooms = []room{
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},
 	{folder: "client", may: ". document client/internal ddds mint outbound proof publish/zonemap wire/hdl", tests: "internal/servertest store/mem scheme/all serve/*"},
 
-	{folder: "server", may: ". usage client document links internal/disk internal/limit internal/terminal audit auth bulk config mail outbound publish registrar registry resolver search serve/* web store/* auth/issuer", tests: "scheme/all secret"},
+	{folder: "server", may: ". usage client document links internal/disk internal/limit internal/terminal audit auth bulk config mail outbound publish registrar registry resolver search serve/* web store/* auth/issuer handles wire/hdl", tests: "scheme/all secret"},
 	{folder: "doctor", may: ". document/apijson internal/disk auth client config mail registry secret server store/pebble auth/issuer outbound"},
 	{folder: "cmd/stele", may: ". usage document links internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 

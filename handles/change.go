@@ -1,0 +1,406 @@
+package handles
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/wire/hdl"
+)
+
+// Change is an operation that changes a handle. A server calls its methods in this order: [Service.Begin],
+// which finds what is wrong whoever asks; [Change.Authorise] with the identity that the client claims;
+// then, once that is proved, [Change.Commit]. It is the order of the reference server, whose clients
+// see from it whether to ask for a key at all.
+type Change struct {
+	Operation hdl.Operation // CreateHandle, DeleteHandle, AddValue, ModifyValue or RemoveValue
+	Handle    string        // as the client wrote it
+	Values    []stele.HandleValue
+	Indexes   []uint32 // of values to remove
+	Overwrite bool     // a handle or values that are there are replaced
+	Mint      bool     // the handle gets a suffix
+
+	// Replaced says, after Commit, that Overwrite replaced something.
+	Replaced bool
+
+	s      *Service
+	id     stele.ID
+	before *stele.Record // as Begin or Authorise found it; nil: none that the protocol finds
+}
+
+// maxRetries is how often a change is judged anew because another writer was faster.
+const maxRetries = 5
+
+// Begin finds what is wrong with a change whoever asks for it.
+func (s *Service) Begin(ctx context.Context, c *Change) error {
+	c.s = s
+	if err := c.name(ctx); err != nil {
+		return err
+	}
+	if err := c.checkValues(); err != nil {
+		return err
+	}
+	if err := c.read(ctx); err != nil {
+		return err
+	}
+	switch c.Operation {
+	case hdl.CreateHandle:
+		if c.before != nil && !c.Overwrite {
+			return refuse(hdl.HandleExists, "")
+		}
+	case hdl.ModifyValue:
+		if c.before == nil {
+			return refuse(hdl.HandleNotFound, "")
+		}
+		for i := range c.Values {
+			if at(c.before.Values, c.Values[i].Index) < 0 {
+				return refuse(hdl.ValuesNotFound, "")
+			}
+		}
+	}
+	return nil
+}
+
+// name reads the handle, and mints a suffix if that is asked for.
+func (c *Change) name(ctx context.Context) (err error) {
+	if c.Mint && c.Operation == hdl.CreateHandle {
+		suffix, err := c.s.o.UUID()
+		if err != nil {
+			return &Refusal{Code: hdl.ServerBusy, Err: err}
+		}
+		c.Handle, c.Mint = c.Handle+suffix, false // Begin may be called again
+	}
+	c.id, err = c.s.parse(ctx, c.Handle)
+	return err
+}
+
+// checkValues judges the indexes of the values, which must be positive in the reference's arithmetic,
+// and different.
+func (c *Change) checkValues() error {
+	seen := make(map[uint32]bool, len(c.Values))
+	for i := range c.Values {
+		index := c.Values[i].Index
+		switch {
+		case index == 0 || index > 1<<31-1:
+			return refuse(hdl.InvalidValue, "Value indexes must be positive")
+		case seen[index]:
+			return refuse(hdl.ValueExists, fmt.Sprintf("Index conflict for %d", index))
+		}
+		seen[index] = true
+	}
+	return nil
+}
+
+// read finds the record as it is now.
+func (c *Change) read(ctx context.Context) (err error) {
+	c.before, err = c.s.present(ctx, c.id)
+	return err
+}
+
+// ID returns the handle that the change is about.
+func (c *Change) ID() stele.ID { return c.id }
+
+// Authorise makes sure that an identity may make the change, as the record is now.
+func (c *Change) Authorise(ctx context.Context, who Identity) error {
+	if err := c.read(ctx); err != nil {
+		return err
+	}
+	if c.Operation == hdl.CreateHandle {
+		return c.authoriseCreate(ctx, who)
+	}
+	if c.before == nil {
+		return refuse(hdl.HandleNotFound, "")
+	}
+	has, err := c.s.rightsIn(ctx, who, c.before.ID, c.before)
+	if err != nil {
+		return err
+	}
+	if c.Operation == hdl.DeleteHandle {
+		return has.need(hdl.MayDeleteHandle)
+	}
+	need, err := c.needs()
+	if err != nil {
+		return err
+	}
+	return has.need(need)
+}
+
+// authoriseCreate asks the record of the prefix, or where a handle is replaced the record itself.
+func (c *Change) authoriseCreate(ctx context.Context, who Identity) error {
+	parent, bit, err := c.s.parentOf(c.id)
+	if err != nil {
+		return refusalOf(err)
+	}
+	above, err := c.s.present(ctx, parent)
+	if err != nil {
+		return err
+	}
+	makes, err := c.s.rightsIn(ctx, who, c.id, above)
+	if err != nil {
+		return err
+	}
+	if c.before == nil {
+		return makes.need(bit)
+	}
+	has, err := c.s.rightsIn(ctx, who, c.before.ID, c.before)
+	if err != nil {
+		return err
+	}
+	if has.allows(hdl.MayAddAdmin) || has.allows(hdl.MayDeleteHandle) && makes.allows(bit) {
+		return nil
+	}
+	need, err := c.difference()
+	if err != nil {
+		return err
+	}
+	return has.need(need)
+}
+
+// needs returns the rights that adding, modifying or removing the values takes, or why that can't be
+// done at all: a value that administrators may not write.
+func (c *Change) needs() (need hdl.AdminPermissions, err error) {
+	for i := range c.Values {
+		next := &c.Values[i]
+		have := c.find(next.Index)
+		switch {
+		case have == nil:
+			need |= choose(isAdmin(next), hdl.MayAddAdmin, hdl.MayAddValue)
+		case c.Operation == hdl.AddValue && !c.Overwrite:
+			need |= choose(isAdmin(next), hdl.MayAddAdmin, hdl.MayAddValue)
+		default:
+			bits, err := replacing(have, next)
+			if err != nil {
+				return 0, err
+			}
+			need |= bits
+		}
+	}
+	for _, index := range c.Indexes {
+		if have := c.find(index); have != nil {
+			if have.Permissions&stele.AdminWrite == 0 {
+				return 0, errReadOnly()
+			}
+			need |= choose(isAdmin(have), hdl.MayRemoveAdmin, hdl.MayRemoveValue)
+		}
+	}
+	if need == 0 && c.Operation == hdl.RemoveValue {
+		need = hdl.MayRemoveValue // nothing of it is there, which only an administrator learns
+	}
+	return need, nil
+}
+
+// difference returns the rights that it takes to make the values of the record those of the change.
+func (c *Change) difference() (need hdl.AdminPermissions, err error) {
+	for i := range c.Values {
+		next := &c.Values[i]
+		if have := c.find(next.Index); have == nil {
+			need |= choose(isAdmin(next), hdl.MayAddAdmin, hdl.MayAddValue)
+		} else if !sameValue(have, next) {
+			bits, err := replacing(have, next)
+			if err != nil {
+				return 0, err
+			}
+			need |= bits
+		}
+	}
+	for i := range c.before.Values {
+		have := &c.before.Values[i]
+		if at(c.Values, have.Index) >= 0 {
+			continue
+		}
+		if have.Permissions&stele.AdminWrite == 0 {
+			return 0, errReadOnly()
+		}
+		need |= choose(isAdmin(have), hdl.MayRemoveAdmin, hdl.MayRemoveValue)
+	}
+	return need, nil
+}
+
+// replacing returns the rights that it takes to replace a value by another one. Who makes a value of
+// type HS_ADMIN of another one adds an administrator, and the other way round (section 7).
+func replacing(have, next *stele.HandleValue) (hdl.AdminPermissions, error) {
+	if have.Permissions&stele.AdminWrite == 0 {
+		return 0, errReadOnly()
+	}
+	switch was, is := isAdmin(have), isAdmin(next); {
+	case was && is:
+		return hdl.MayModifyAdmin, nil
+	case is:
+		return hdl.MayModifyValue | hdl.MayAddAdmin, nil
+	case was:
+		return hdl.MayRemoveAdmin | hdl.MayModifyValue, nil
+	}
+	return hdl.MayModifyValue, nil
+}
+
+func errReadOnly() error { return refuse(hdl.NotPermitted, "Value is read-only") }
+
+func choose(admin bool, yes, no hdl.AdminPermissions) hdl.AdminPermissions {
+	if admin {
+		return yes
+	}
+	return no
+}
+
+// find returns the value that the record has with this index; nil if there is none.
+func (c *Change) find(index uint32) *stele.HandleValue {
+	if i := at(c.before.Values, index); i >= 0 {
+		return &c.before.Values[i]
+	}
+	return nil
+}
+
+// at returns where the value with an index is, or -1.
+func at(values []stele.HandleValue, index uint32) int {
+	return slices.IndexFunc(values, func(v stele.HandleValue) bool { return v.Index == index })
+}
+
+// sameValue reports whether two values are equal but for when they were written.
+func sameValue(a, b *stele.HandleValue) bool {
+	return a.Index == b.Index && a.Type == b.Type && string(a.Data) == string(b.Data) && a.TTL == b.TTL &&
+		a.TTLAbsolute == b.TTLAbsolute && a.Permissions == b.Permissions && slices.Equal(a.References, b.References)
+}
+
+// Commit makes the change for an identity that was proved. It judges again what it writes, so that no
+// right is used that was taken away meanwhile.
+func (c *Change) Commit(ctx context.Context, who Identity) error {
+	p, err := c.s.Principal(ctx, who)
+	if err != nil {
+		return err
+	}
+	for range maxRetries {
+		if err := c.Authorise(ctx, who); err != nil {
+			return err
+		}
+		p := p.Administering(c.id)
+		if c.before != nil {
+			p = p.Administering(c.before.ID) // the handle may be an alias
+		}
+		if c.s.administers(who) {
+			p.Admin = true
+		}
+		err = c.write(auth.With(ctx, p))
+		if again := stele.KindOf(err) == stele.Conflict && c.isStale(ctx); !again {
+			break
+		}
+	}
+	if _, ok := err.(*Refusal); ok || err == nil {
+		return err
+	}
+	return refusalOf(err)
+}
+
+// isStale reports whether the record is another version than the one that was judged.
+func (c *Change) isStale(ctx context.Context) bool {
+	rec, err := c.s.present(ctx, c.id)
+	return err == nil && version(rec) != version(c.before)
+}
+
+func version(rec *stele.Record) uint64 {
+	if rec == nil {
+		return 0
+	}
+	return rec.Version
+}
+
+// write writes the change to the version that was judged, and to no other one.
+func (c *Change) write(ctx context.Context) error {
+	r := c.s.o.Registrar
+	switch {
+	case c.Operation == hdl.DeleteHandle:
+		_, err := r.Withdraw(ctx, c.before.ID, c.before.Version, "deleted by its administrator through the Handle protocol", stele.ID{})
+		return err
+	case c.Operation == hdl.CreateHandle && c.before == nil:
+		return c.create(ctx, c.stamped(nil))
+	case c.Operation == hdl.CreateHandle:
+		c.Replaced = true
+		values := c.stamped(c.before.Values)
+		slices.SortStableFunc(values, byIndex) // as the reference stores what replaces a handle
+		return c.update(ctx, values)
+	}
+	values, err := c.merged()
+	if err != nil {
+		return err
+	}
+	return c.update(ctx, values)
+}
+
+func byIndex(a, b stele.HandleValue) int { return cmp.Compare(a.Index, b.Index) }
+
+// create registers the handle. One that a client of the protocol deleted comes back as a new version.
+func (c *Change) create(ctx context.Context, values []stele.HandleValue) error {
+	rec, err := c.s.record(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	spelling := ""
+	if c.Handle != Bare(c.id) {
+		spelling = c.Handle
+	}
+	if rec == nil {
+		_, err := c.s.o.Registrar.Register(ctx, &stele.Record{ID: c.id, Spelling: spelling, State: stele.Active, Values: values})
+		return err
+	}
+	if rec.State != stele.Withdrawn || !auth.IsHandle(rec.By) || rec.ID != c.id {
+		return refuse(hdl.HandleExists, "")
+	}
+	_, err = c.s.o.Registrar.Revive(ctx, c.id, rec.Version, func(next *stele.Record) error {
+		next.Spelling, next.Values = spelling, values
+		return nil
+	})
+	return err
+}
+
+// update gives the record other values.
+func (c *Change) update(ctx context.Context, values []stele.HandleValue) error {
+	_, err := c.s.o.Registrar.Update(ctx, c.before.ID, c.before.Version, func(next *stele.Record) error {
+		next.Values = values
+		return nil
+	})
+	return err
+}
+
+// stamped returns the values of the change with the time at which they are written. Those that are as
+// before keep theirs.
+func (c *Change) stamped(before []stele.HandleValue) []stele.HandleValue {
+	now := uint32(min(max(c.s.o.Now().Unix(), 0), 1<<32-1))
+	values := slices.Clone(c.Values)
+	for i := range values {
+		v := &values[i]
+		v.Timestamp = now
+		if k := at(before, v.Index); k >= 0 && sameValue(&before[k], v) {
+			v.Timestamp = before[k].Timestamp
+		}
+	}
+	return values
+}
+
+// merged returns the values of the record with the change made.
+func (c *Change) merged() ([]stele.HandleValue, error) {
+	values := slices.Clone(c.before.Values)
+	if c.Operation == hdl.RemoveValue {
+		gone := func(v stele.HandleValue) bool { return slices.Contains(c.Indexes, v.Index) }
+		if !slices.ContainsFunc(values, gone) {
+			return nil, refuse(hdl.ValuesNotFound, "")
+		}
+		return slices.DeleteFunc(values, gone), nil
+	}
+	for _, v := range c.stamped(values) {
+		k := at(values, v.Index)
+		switch {
+		case k < 0 && c.Operation == hdl.ModifyValue:
+			return nil, refuse(hdl.ValuesNotFound, "")
+		case k < 0:
+			values = append(values, v)
+		case c.Operation == hdl.AddValue && !c.Overwrite:
+			return nil, refuse(hdl.ValueExists, fmt.Sprintf("Index conflict for %d", v.Index))
+		default:
+			c.Replaced = c.Replaced || c.Operation == hdl.AddValue
+			values[k] = v
+		}
+	}
+	return values, nil
+}

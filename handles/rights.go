@@ -1,0 +1,206 @@
+package handles
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/destination"
+	"github.com/stele-id/stele/wire/hdl"
+)
+
+// Types of values that say who administers a handle.
+const (
+	typeAdmin = "HS_ADMIN"
+	typeList  = "HS_VLIST"
+)
+
+// Limits on the lists that HS_ADMIN values lead to: lists may name lists, of other handles too.
+const (
+	maxListDepth = 8
+	maxLists     = 64   // that are read for one question
+	maxListed    = 1000 // identities in all of them
+)
+
+// isAdmin reports whether a value is one of type HS_ADMIN.
+func isAdmin(v *stele.HandleValue) bool { return destination.HasType(v.Type, typeAdmin) }
+
+// rights are what an identity may do with a record.
+type rights struct {
+	known bool // it is one of the administrators, whatever they may do
+	all   bool // it administers the server, or the namespace by a role
+	bits  hdl.AdminPermissions
+}
+
+// need returns why the rights are not enough: 400 for somebody who is no administrator at all, and
+// 401 for one that may not do this.
+func (r rights) need(bits hdl.AdminPermissions) error {
+	switch {
+	case r.all || r.known && r.bits&bits == bits:
+		return nil
+	case !r.known:
+		return refuse(hdl.NotAdministrator, "")
+	}
+	return refuse(hdl.NotPermitted, "")
+}
+
+// allows reports whether the rights are enough.
+func (r rights) allows(bits hdl.AdminPermissions) bool { return r.need(bits) == nil }
+
+// administers reports whether an identity administers the server.
+func (s *Service) administers(who Identity) bool {
+	return slices.ContainsFunc(s.o.Administrators, func(a Identity) bool {
+		return a.Handle == who.Handle && (a.Index == who.Index || a.Index == 0)
+	})
+}
+
+// Principal returns who acts for an identity that was proved: with the roles of the user whose
+// credential it is, if it is one.
+func (s *Service) Principal(ctx context.Context, who Identity) (auth.Principal, error) {
+	p := auth.Handle(who.Index, who.Handle)
+	if s.o.User == nil {
+		return p, nil
+	}
+	user, ok, err := s.o.User(ctx, who)
+	if err != nil {
+		return auth.Principal{}, refusalOf(err)
+	}
+	if ok {
+		p = p.Acting(user)
+	}
+	return p, nil
+}
+
+// rightsIn returns what an identity may do with a record, by its HS_ADMIN values. The record may be nil:
+// then only who administers the server or the namespace has any.
+func (s *Service) rightsIn(ctx context.Context, who Identity, id stele.ID, rec *stele.Record) (rights, error) {
+	if s.administers(who) {
+		return rights{known: true, all: true}, nil
+	}
+	p, err := s.Principal(ctx, who)
+	if err != nil {
+		return rights{}, err
+	}
+	role, err := s.o.Registrar.RoleIn(auth.With(ctx, p), stele.NamespaceKey{Scheme: id.Scheme(), Prefix: id.String()})
+	if err != nil {
+		return rights{}, refusalOf(err)
+	}
+	if role.Includes(stele.RoleEditor) {
+		return rights{known: true, all: true}, nil
+	}
+	var r rights
+	if rec == nil {
+		return r, nil
+	}
+	walk := listWalk{s: s, who: who}
+	for i := range rec.Values {
+		v := &rec.Values[i]
+		if !isAdmin(v) {
+			continue
+		}
+		admin, err := hdl.ParseAdmin(v.Data)
+		if err != nil {
+			continue // a value that can't be read grants nothing
+		}
+		if r.known && r.bits|admin.Permissions == r.bits {
+			continue
+		}
+		named, err := walk.names(ctx, admin.Identity, 0)
+		if err != nil {
+			return rights{}, err
+		}
+		if named {
+			r.known = true
+			r.bits |= admin.Permissions
+		}
+	}
+	return r, nil
+}
+
+// listWalk looks for one identity in what HS_ADMIN values name.
+type listWalk struct {
+	s      *Service
+	who    Identity
+	seen   []hdl.Reference
+	listed int
+}
+
+// names reports whether a reference is the identity, or a list with it.
+func (w *listWalk) names(ctx context.Context, ref hdl.Reference, depth int) (bool, error) {
+	id, err := w.s.Parse(ref.Handle)
+	if err != nil {
+		return false, nil
+	}
+	ref.Handle = Bare(id)
+	if ref.Handle == w.who.Handle && (ref.Index == w.who.Index || ref.Index == 0) {
+		return true, nil
+	}
+	if ref.Index == 0 || depth == maxListDepth || len(w.seen) == maxLists || slices.Contains(w.seen, ref) {
+		return false, nil
+	}
+	w.seen = append(w.seen, ref)
+	rec, err := w.s.present(ctx, id)
+	if err != nil || rec == nil {
+		return false, err
+	}
+	at := slices.IndexFunc(rec.Values, func(v stele.HandleValue) bool {
+		return v.Index == ref.Index && destination.HasType(v.Type, typeList)
+	})
+	if at < 0 {
+		return false, nil
+	}
+	list, err := hdl.ParseReferences(rec.Values[at].Data)
+	if err != nil {
+		return false, nil
+	}
+	for _, next := range list {
+		if w.listed++; w.listed > maxListed {
+			return false, nil
+		}
+		if named, err := w.names(ctx, next, depth+1); named || err != nil {
+			return named, err
+		}
+	}
+	return false, nil
+}
+
+// MayReadValues makes sure that an identity may read the values of a handle that are not for the public.
+// Values that administrators may not read either are left out.
+func (s *Service) MayReadValues(ctx context.Context, who Identity, f *Found) ([]stele.HandleValue, error) {
+	rec, err := s.present(ctx, f.record.ID)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.rightsIn(ctx, who, f.record.ID, rec)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.need(hdl.MayRead); err != nil {
+		return nil, err
+	}
+	values := slices.DeleteFunc(slices.Clone(f.Values), func(v stele.HandleValue) bool {
+		return !IsOpen(v) && v.Permissions&stele.AdminRead == 0
+	})
+	if len(values) == 0 {
+		return nil, refuse(hdl.ValuesNotFound, "")
+	}
+	return values, nil
+}
+
+// parentOf returns the record whose administrators may make a handle: that of its prefix or, for the
+// record of a prefix itself, that of the prefix above it; and the right that this takes.
+func (s *Service) parentOf(id stele.ID) (parent stele.ID, need hdl.AdminPermissions, err error) {
+	prefix, ok := describes(id)
+	if !ok {
+		parent, err = s.authorityOf(id)
+		return parent, hdl.MayAddHandle, err
+	}
+	if at := strings.LastIndexByte(prefix, '.'); at > 0 {
+		parent, err = s.Parse(authorityMark + prefix[:at])
+		return parent, hdl.MayAddDerived, err
+	}
+	parent, err = s.Parse(authorityMark + strings.TrimSuffix(authorityMark, "/"))
+	return parent, hdl.MayAddDerived, err
+}
