@@ -1,0 +1,217 @@
+package hdld
+
+import (
+	"container/list"
+	"context"
+	"encoding/binary"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/stele-id/stele/handles"
+	"github.com/stele-id/stele/wire/hdl"
+)
+
+// operation is what an administrator asks for. The reference judges the rights of the identity that a client
+// claims before it judges the proof of it (section 7), and so does this server.
+type operation interface {
+	begin(ctx context.Context) error
+	authorise(ctx context.Context, who handles.Identity) error
+	run(ctx context.Context, q *call, who handles.Identity) error
+}
+
+// Bounds of challenges.
+const (
+	challengeLife   = 60 * time.Second
+	challengeOctets = 64 << 20 // of the requests that wait
+	nonceSize       = 16
+)
+
+// challenge is a request that waits until the client has proved who it is. It is used once.
+type challenge struct {
+	id      uint32
+	op      operation
+	what    hdl.Operation
+	flags   hdl.Flags // of the request
+	nonce   []byte
+	digest  []byte
+	ends    time.Time
+	octets  int
+	element *list.Element
+}
+
+// challenges are those that wait for an answer, outside of sessions. When there are too many, the oldest one is
+// forgotten: so a flood of requests that are never answered does not lock out those that are.
+type challenges struct {
+	most int
+
+	mu     sync.Mutex
+	byID   map[uint32]*challenge
+	order  list.List // of *challenge, the oldest first
+	octets int
+}
+
+func newChallenges(most int) *challenges {
+	return &challenges{most: most, byID: make(map[uint32]*challenge)}
+}
+
+// add keeps a challenge under a number that no other one has, and no session.
+func (l *challenges) add(c *challenge, number func() (uint32, error), now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expire(now)
+	for {
+		id, err := number()
+		if err != nil {
+			return err
+		}
+		if l.byID[id] == nil {
+			c.id = id
+			break
+		}
+	}
+	for len(l.byID) >= l.most || l.octets+c.octets > challengeOctets && len(l.byID) > 0 {
+		l.forget(l.order.Front().Value.(*challenge))
+	}
+	l.byID[c.id] = c
+	c.element = l.order.PushBack(c)
+	l.octets += c.octets
+	return nil
+}
+
+// take returns a challenge and forgets it; nil if there is none.
+func (l *challenges) take(id uint32, now time.Time) *challenge {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expire(now)
+	c := l.byID[id]
+	if c != nil {
+		l.forget(c)
+	}
+	return c
+}
+
+func (l *challenges) expire(now time.Time) {
+	for e := l.order.Front(); e != nil && !now.Before(e.Value.(*challenge).ends); e = l.order.Front() {
+		l.forget(e.Value.(*challenge))
+	}
+}
+
+func (l *challenges) forget(c *challenge) {
+	l.order.Remove(c.element)
+	delete(l.byID, c.id)
+	l.octets -= c.octets
+}
+
+// administrate does what an administrator asks for: at once in a session in which the client has proved who it is,
+// and else after a challenge.
+func (s *Server) administrate(ctx context.Context, q *call, op operation) error {
+	if q.via == viaUDP && !s.o.AdminUDP && q.operation != hdl.Resolve {
+		return errNotAdmin
+	}
+	if err := op.begin(ctx); err != nil {
+		return err
+	}
+	if q.session != nil {
+		if who, ok := q.session.identity(); ok {
+			if err := op.authorise(ctx, who); err != nil {
+				return err
+			}
+			return op.run(ctx, q, who)
+		}
+	}
+	return s.challenge(ctx, q, op)
+}
+
+// challenge asks the client to prove who it is.
+func (s *Server) challenge(ctx context.Context, q *call, op operation) error {
+	now, v := s.o.Now(), q.version()
+	c := &challenge{op: op, what: q.operation, flags: q.m.Header.Flags, ends: now.Add(challengeLife), octets: len(q.raw) + 512,
+		nonce: make([]byte, nonceSize), digest: hdl.RequestDigest(hdl.DigestFor(v), &q.m).Sum}
+	if _, err := readRandom(s.o.Rand, c.nonce); err != nil {
+		return err
+	}
+	if q.session != nil {
+		q.session.wait(c)
+	} else if err := s.challenges.add(c, s.number, now); err != nil {
+		return err
+	}
+	s.stats.challenged.Add(1)
+	body := hdl.ChallengeBody{Nonce: c.nonce, MD5: c.digest}
+	return s.reply(ctx, q, hdl.Challenged, body.Append(nil, v), replyOptions{challenge: true, session: c.id})
+}
+
+// number returns a random number for a session or a challenge.
+func (s *Server) number() (uint32, error) {
+	for {
+		var b [4]byte
+		if _, err := readRandom(s.o.Rand, b[:]); err != nil {
+			return 0, err
+		}
+		// Clients read it as a signed number.
+		if id := binary.BigEndian.Uint32(b[:]) &^ (1 << 31); id != 0 && !s.sessions.has(id) {
+			return id, nil
+		}
+	}
+}
+
+func readRandom(r io.Reader, b []byte) (int, error) {
+	n, err := io.ReadFull(r, b)
+	if err != nil {
+		return n, &handles.Refusal{Code: hdl.ServerBusy, Err: err}
+	}
+	return n, nil
+}
+
+// answered does what was asked for before a challenge, if the answer proves who the client is.
+func (s *Server) answered(ctx context.Context, q *call) error {
+	var body hdl.AnswerRequest
+	if err := body.Decode(q.m.Body); err != nil {
+		return err
+	}
+	var c *challenge
+	if q.session != nil {
+		c = q.session.waited(s.o.Now())
+	} else {
+		c = s.challenges.take(q.m.Envelope.Session, s.o.Now())
+	}
+	if c == nil {
+		return refuse(hdl.ChallengeTimeout, "")
+	}
+	q.operation, q.keep = c.what, c.flags&hdl.DoNotRefer
+	claimed, err := s.o.Handles.Identity(body.Identity.Handle, body.Identity.Index)
+	if err != nil {
+		return refuse(hdl.NotAuthenticated, "")
+	}
+	if err := c.op.authorise(ctx, claimed); err != nil && claimed.Index != 0 {
+		return err
+	}
+	who, err := s.prove(ctx, claimed, &handles.Proof{Version: q.version(), Type: string(body.Type), Nonce: c.nonce, Digest: c.digest, Answer: body.Answer})
+	if err != nil {
+		s.stats.refused.Add(1)
+		return err
+	}
+	s.stats.proved.Add(1)
+	q.proved = true
+	if q.session != nil {
+		q.session.prove(who)
+	}
+	if err := c.op.authorise(ctx, who); err != nil {
+		return err
+	}
+	return c.op.run(ctx, q, who)
+}
+
+// prove verifies an answer to a challenge. Derived secrets take computing time, so that few are verified at once.
+func (s *Server) prove(ctx context.Context, claimed handles.Identity, p *handles.Proof) (handles.Identity, error) {
+	leave, err := s.dear.Enter(ctx)
+	if err != nil {
+		return handles.Identity{}, &handles.Refusal{Code: hdl.ServerBusy, Err: err}
+	}
+	defer leave()
+	switch p.Type {
+	case hdl.TypePublicKey, hdl.TypeSecretKey:
+		return s.o.Handles.Verify(ctx, claimed, p)
+	}
+	return handles.Identity{}, refuse(hdl.CannotAuthenticate, "Keys are of the types HS_PUBKEY and HS_SECKEY")
+}
