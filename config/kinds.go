@@ -75,6 +75,7 @@ var (
 	baseKind       = kind{"URL", textForm, orNothing(readBase)}
 	timeGateKind   = kind{"URL", textForm, orNothing(readTimeGate)}
 	hostKind       = kind{"host", textForm, orNothing(readHost)}
+	handlesKind    = kind{"identities", listForm, readHandleIdentity}
 	purlHostsKind  = kind{"hosts", listForm, readHost}
 	shouldersKind  = kind{"shoulders", listForm, readShoulder}
 	globalKind     = kind{"scheme=URL", tableForm, readGlobal}
@@ -405,6 +406,15 @@ func readShoulder(_ *Setting, text string) (any, error) {
 			err = e.Reason
 		}
 		return nil, err
+	}
+	return text, nil
+}
+
+// readHandleIdentity reads an index and a handle, 300:0.NA/20.500.12345.
+func readHandleIdentity(s *Setting, text string) (any, error) {
+	index, handle, ok := strings.Cut(text, ":")
+	if _, err := strconv.ParseUint(index, 10, 32); !ok || err != nil || !strings.Contains(handle, "/") {
+		return nil, stele.Messagef("config.not-a-handle-identity", `"{value}" is not an index and a handle; write them such as {example}`, text, s.Example)
 	}
 	return text, nil
 }

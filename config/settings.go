@@ -117,6 +117,12 @@ var settings = []Setting{
 		What: "addresses and networks of DNS proxies, such as dnsdist, that send the client's address in version 2 of the PROXY protocol; they must always send it; empty: none"},
 	{Name: "dns-tap", kind: fileKind, Example: "/run/dnstap.sock",
 		What: "Unix socket of a dnstap collector, such as fstrm_capture, to which the server sends all DNS queries, with the addresses of the clients, and the answers; empty: none"},
+	{Name: "hdl", kind: addressesKind, Example: "192.0.2.1:2641,[2001:db8::1]:2641",
+		What: "addresses of the listeners (UDP and TCP) of the Handle protocol, for the namespaces of handles; empty: none (if it is on, the server also answers it on the web port, in HTTP)"},
+	{Name: "hdl-administrators", kind: handlesKind, Example: "300:0.NA/20.500.12345",
+		What: "handle identities that may do everything with all handles and home prefixes, each an index and a handle whose value has the key; empty: none"},
+	{Name: "hdl-admin-udp", kind: boolKind, Usual: "false", Example: "true",
+		What: "let handles be changed over UDP too; needed only if the site's HS_SITE says so"},
 	{Name: "notify-source", kind: sourcesKind, Example: "192.0.2.1,2001:db8::1",
 		What: "source address of notifications to secondaries (NOTIFY), one for IPv4 and one for IPv6; empty: the first address of that family in dns, or what the system chooses if dns names all addresses"},
 	{Name: "notify-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
@@ -292,6 +298,9 @@ type Values struct {
 	DNSIdentity    string            `koanf:"dns-identity"`
 	DNSProxies     []string          `koanf:"dns-proxies"`
 	DNSTap         string            `koanf:"dns-tap"`
+	Handle         []string          `koanf:"hdl"`
+	HandleAdmins   []string          `koanf:"hdl-administrators"`
+	HandleAdminUDP bool              `koanf:"hdl-admin-udp"`
 	NotifySource   []string          `koanf:"notify-source"`
 	NotifyAllow    []string          `koanf:"notify-allow"`
 	TransferAllow  []string          `koanf:"transfer-allow"`

@@ -19,7 +19,7 @@ import (
 const secretCell = "secret key"
 
 // secretMarks begin the names of the cells that hold secrets.
-var secretMarks = []string{zonekey.CellPrefix, zonekey.TSIGCellPrefix, password.Cells, LetterCells, HandleSecretCells}
+var secretMarks = []string{zonekey.CellPrefix, zonekey.TSIGCellPrefix, password.Cells, LetterCells, HandleSecretCells, handleSiteCell}
 
 // LetterCells are the cells of letters that wait to be sent.
 const LetterCells = WorkCells + "letter "
@@ -61,6 +61,9 @@ func withPasswords(codec SecretCodec) SecretCodec {
 			return after, err
 		}
 		if after, ours, err := sealHandleCell(c, seal); ours {
+			return after, err
+		}
+		if after, ours, err := sealSiteCell(c, seal); ours {
 			return after, err
 		}
 		return codec(c, seal)

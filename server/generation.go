@@ -41,6 +41,7 @@ type generation struct {
 	countedAll countedAll
 	handler    http.Handler  // answers the public
 	dns        *dnsd.Server  // nil without the setting dns
+	hdl        *handleServer // nil without the setting hdl
 	ending     chan struct{} // closed before the generation ends: streams end then
 
 	stop func() // ends what looks after the registry
@@ -51,7 +52,7 @@ type generation struct {
 // look after it.
 func (s *server) beginGeneration(r *registry.Registry) error {
 	ctx, stop := context.WithCancel(auth.With(s.running, auth.Local()))
-	f := &generation{registry: r, dns: s.dns, ending: make(chan struct{}), stop: stop}
+	f := &generation{registry: r, dns: s.dns, hdl: s.hdl, ending: make(chan struct{}), stop: stop}
 	f.jobs = job.NewBoard(job.Options{Registrar: r.Registrar, Schemes: s.schemes, Now: s.now})
 	f.mail = s.openQueue(f)
 	f.usage = s.openUsage(f)
@@ -128,14 +129,18 @@ func (s *server) closeLast(first *registry.Registry) error {
 	return f.registry.Close()
 }
 
-// leaveDNS ends the name server, so that its registry can be closed.
+// leaveDNS ends the name server and the server of the Handle protocol, so that their registry can be closed.
 func (s *server) leaveDNS(ctx context.Context) error {
-	if s.dns == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, swapPatience)
 	defer cancel()
-	return s.endDNS(ctx)
+	var err error
+	if s.dns != nil {
+		err = s.endDNS(ctx)
+	}
+	if s.hdl != nil {
+		err = errors.Join(err, s.endHandle(ctx))
+	}
+	return err
 }
 
 // takeUp begins a generation after another one, and a name server where the old one was.
@@ -143,6 +148,9 @@ func (s *server) takeUp(r *registry.Registry) error {
 	var err error
 	if s.dns != nil {
 		err = s.startDNS(r)
+	}
+	if s.hdl != nil {
+		err = errors.Join(err, s.startHandle(r))
 	}
 	return errors.Join(err, s.beginGeneration(r))
 }
@@ -158,7 +166,7 @@ func (s *server) answers(f *generation) (http.Handler, error) {
 		Resolver: r.Resolver, Registry: r.Registrar, Schemes: s.schemes, Pages: pages, Now: s.now, Log: s.log,
 		Base: s.Base, OwnName: s.isOwnName, Host: s.Host, Global: s.Global, Ready: s.ready, Random: rand.IntN,
 		Identify: func(q *http.Request) (auth.Principal, error) { return identifyRequest(r, q) }, Await: r.Await, API: s.api(f, pages),
-		Costs: s.costs, Held: s.held, Turns: s.turns,
+		Costs: s.costs, Held: s.held, Turns: s.turns, Tunnel: s.tunnel,
 	}
 	var public *httpd.Handler // it has the desk, and the desk describes records as it does
 	subject := func(q *http.Request, rec *stele.Record, ns *stele.Namespace) describe.Subject {

@@ -88,7 +88,7 @@ type Options struct {
 // Addresses are where a server answers.
 type Addresses struct {
 	HTTP, HTTPS, Metrics string   // URLs; "" if it does not listen there
-	DNS, DNSTLS          []string // addresses with ports
+	DNS, DNSTLS, Handle  []string // addresses with ports
 }
 
 // server is a running server.
@@ -104,11 +104,12 @@ type server struct {
 	linkRule         outbound.Rule // where targets may be that are checked
 	linkRules        *links.Rules
 
-	http         listener     // for the public
-	https        listener     // for the public, with TLS
-	certificates certificates // that are shown there; nil without https
-	dns          *dnsd.Server // of published zones; nil without the setting dns
-	metrics      listener     // for operators
+	http         listener      // for the public
+	https        listener      // for the public, with TLS
+	certificates certificates  // that are shown there; nil without https
+	dns          *dnsd.Server  // of published zones; nil without the setting dns
+	hdl          *handleServer // of the Handle protocol; nil without the setting hdl
+	metrics      listener      // for operators
 	failed       chan error
 	ending       atomic.Bool
 
@@ -189,6 +190,9 @@ func (s *server) run(ctx, hurry context.Context) (err error) {
 		if s.dns != nil {
 			_ = s.dns.Shutdown(ctx) // no client waits for an answer yet
 		}
+		if s.hdl != nil {
+			_ = s.endHandle(ctx)
+		}
 		return err
 	}
 	err = s.wait(ctx)
@@ -253,6 +257,9 @@ func (s *server) warnSealed(ctx context.Context, r *registry.Registry) {
 // start makes the handlers, begins to answer and says where.
 func (s *server) start(running context.Context, r *registry.Registry) error {
 	if err := s.startDNS(r); err != nil {
+		return err
+	}
+	if err := s.startHandle(r); err != nil {
 		return err
 	}
 	s.running = running
@@ -381,7 +388,10 @@ func (s *server) announce() error {
 	if s.dns != nil {
 		at.DNS, at.DNSTLS = texts(s.dns.Addrs()), texts(s.dns.AddrsTLS())
 	}
-	s.log.Info("ready", "version", s.o.Version, "data", s.o.Place.String(), "http", at.HTTP, "https", at.HTTPS, "dns", strings.Join(at.DNS, ","), "dns-tls", strings.Join(at.DNSTLS, ","), "metrics", at.Metrics)
+	if s.hdl != nil {
+		at.Handle = texts(s.hdl.Addrs())
+	}
+	s.log.Info("ready", "version", s.o.Version, "data", s.o.Place.String(), "http", at.HTTP, "https", at.HTTPS, "dns", strings.Join(at.DNS, ","), "dns-tls", strings.Join(at.DNSTLS, ","), "hdl", strings.Join(at.Handle, ","), "metrics", at.Metrics)
 	s.tell("READY=1")
 	return s.o.Ready(at)
 }
@@ -468,6 +478,9 @@ func (s *server) end(hurry context.Context) error {
 	defer s.life.Unlock()
 	if s.dns != nil {
 		err = errors.Join(err, s.endDNS(ctx))
+	}
+	if s.hdl != nil {
+		err = errors.Join(err, s.endHandle(ctx))
 	}
 	if s.metrics.server != nil {
 		_ = s.metrics.server.Close() // an operator asks again

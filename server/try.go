@@ -56,7 +56,7 @@ func Try(ctx context.Context, c *config.Config, now func() time.Time, log *slog.
 		addresses     []string
 	}{
 		{"http", "tcp", []string{c.HTTP}}, {"https", "tcp", []string{c.HTTPS}}, {"metrics", "tcp", []string{c.Metrics}},
-		{"dns", "udp", c.DNS}, {"dns", "tcp", c.DNS}, {"dns-tls", "tcp", c.DNSTLS},
+		{"dns", "udp", c.DNS}, {"dns", "tcp", c.DNS}, {"dns-tls", "tcp", c.DNSTLS}, {"hdl", "udp", c.Handle}, {"hdl", "tcp", c.Handle},
 	} {
 		for _, address := range at.addresses {
 			if address != "" {

@@ -170,7 +170,7 @@ func (p *program) serveDemo(running, hurry context.Context, o server.Options, on
 func (p *program) announce(at server.Addresses) error {
 	if p.json {
 		addresses := map[string]string{"http": at.HTTP}
-		for name, address := range map[string]string{"https": at.HTTPS, "metrics": at.Metrics, "dns": strings.Join(at.DNS, ","), "dns-tls": strings.Join(at.DNSTLS, ",")} {
+		for name, address := range map[string]string{"https": at.HTTPS, "metrics": at.Metrics, "dns": strings.Join(at.DNS, ","), "dns-tls": strings.Join(at.DNSTLS, ","), "hdl": strings.Join(at.Handle, ",")} {
 			if address != "" {
 				addresses[name] = address
 			}
@@ -186,6 +186,9 @@ func (p *program) announce(at server.Addresses) error {
 	}
 	for _, address := range at.DNSTLS {
 		lines += "dns-tls " + address + "\n"
+	}
+	for _, address := range at.Handle {
+		lines += "hdl " + address + "\n"
 	}
 	if at.Metrics != "" {
 		lines += "metrics " + at.Metrics + "/metrics\n"

@@ -81,6 +81,10 @@ type Options struct {
 	// not served.
 	DNS http.Handler
 
+	// Tunnel answers a request of the Handle protocol in HTTP, and returns false if the request is another
+	// one; nil: the protocol is not served.
+	Tunnel func(w http.ResponseWriter, r *http.Request) bool
+
 	// Pointing answers the reverse look-ups of RFC 2483 (L2Ns, L2Ls, L2C), which let the
 	// public list what a publisher has; nil: they are off.
 	Pointing func(ctx context.Context, at stele.Location, after stele.ID) iter.Seq2[stele.ID, error]
@@ -198,6 +202,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	t := readTarget(r)
 	if len(t.path)+len(t.query) > maxTarget {
 		h.fail(w, r, refused(http.StatusRequestURITooLong, "resolver.address-too-long", "The address has more than {most} bytes; no identifier is so long.", maxTarget))
+		return
+	}
+	if r.Method == http.MethodPost && h.o.Tunnel != nil && h.o.Tunnel(w, r) {
+		note(w, "handle", "")
 		return
 	}
 	first, _ := t.segment()
