@@ -19,10 +19,10 @@ type HandleSite struct {
 	Octets []byte // HS_SITE, as GET_SITE_INFO answers it
 	Key    []byte // the private key that certifies answers, as a key file has it; its public half is in Octets
 
-	// Next is a key that was made to replace Key, with the HS_SITE that has it, until the registrar of the prefix
-	// publishes that. Nil: none.
-	Next       []byte
-	NextOctets []byte
+	// Former is the key that Key replaced, and FormerSerial the number of the HS_SITE that has it: clients that still
+	// know that one are answered with it. Nil: none.
+	Former       []byte
+	FormerSerial uint16
 
 	By      string
 	Changed time.Time
@@ -30,18 +30,18 @@ type HandleSite struct {
 
 // storedSite is the site as its cell has it.
 type storedSite struct {
-	Octets     []byte       `json:"site"`
-	Key        secret.Value `json:"key,omitzero"`
-	Next       secret.Value `json:"next,omitzero"`
-	NextOctets []byte       `json:"nextSite,omitempty"`
-	By         string       `json:"by,omitempty"`
-	Changed    time.Time    `json:"changed,omitzero"`
+	Octets       []byte       `json:"site"`
+	Key          secret.Value `json:"key,omitzero"`
+	Former       secret.Value `json:"former,omitzero"`
+	FormerSerial uint16       `json:"formerSerial,omitempty"`
+	By           string       `json:"by,omitempty"`
+	Changed      time.Time    `json:"changed,omitzero"`
 }
 
 // places of the two keys.
 const (
-	handleKeyPlace  = handleSiteCell + " key"
-	handleNextPlace = handleSiteCell + " next"
+	handleKeyPlace    = handleSiteCell + " key"
+	handleFormerPlace = handleSiteCell + " former"
 )
 
 // HandleSite returns the site with its keys; the zero one if none was set up. Only an administrator may.
@@ -62,12 +62,12 @@ func (r *Registrar) handleSite(ctx context.Context, op string) (site HandleSite,
 	if err := json.Unmarshal(value, &s); err != nil {
 		return HandleSite{}, nil, refuse(op, stele.ID{}, stele.Internal, "job.cell-damaged", `the cell "{cell}" is damaged: {cause}`, handleSiteCell, err)
 	}
-	site = HandleSite{Octets: s.Octets, NextOctets: s.NextOctets, By: s.By, Changed: s.Changed}
+	site = HandleSite{Octets: s.Octets, FormerSerial: s.FormerSerial, By: s.By, Changed: s.Changed}
 	for _, k := range []struct {
 		place string
 		from  *secret.Value
 		to    *[]byte
-	}{{handleKeyPlace, &s.Key, &site.Key}, {handleNextPlace, &s.Next, &site.Next}} {
+	}{{handleKeyPlace, &s.Key, &site.Key}, {handleFormerPlace, &s.Former, &site.Former}} {
 		if k.from.IsZero() {
 			continue
 		}
@@ -111,12 +111,12 @@ func (r *Registrar) SetHandleSite(ctx context.Context, change func(*HandleSite) 
 
 // sealSite returns the site as its cell has it, and under which key its keys are encrypted.
 func (r *Registrar) sealSite(ctx context.Context, site *HandleSite) (value []byte, key string, err error) {
-	s := storedSite{Octets: site.Octets, NextOctets: site.NextOctets, By: site.By, Changed: site.Changed}
+	s := storedSite{Octets: site.Octets, FormerSerial: site.FormerSerial, By: site.By, Changed: site.Changed}
 	for _, k := range []struct {
 		place string
 		from  []byte
 		to    *secret.Value
-	}{{handleKeyPlace, site.Key, &s.Key}, {handleNextPlace, site.Next, &s.Next}} {
+	}{{handleKeyPlace, site.Key, &s.Key}, {handleFormerPlace, site.Former, &s.Former}} {
 		if k.from == nil {
 			continue
 		}
@@ -143,7 +143,7 @@ func sealSiteCell(c stele.Cell, seal func(place string, v *secret.Value) (change
 	for _, k := range []struct {
 		place string
 		v     *secret.Value
-	}{{handleKeyPlace, &s.Key}, {handleNextPlace, &s.Next}} {
+	}{{handleKeyPlace, &s.Key}, {handleFormerPlace, &s.Former}} {
 		if k.v.IsZero() {
 			continue
 		}

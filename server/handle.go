@@ -144,6 +144,12 @@ func (s *server) readSite(ctx context.Context, h *handleServer, r *registry.Regi
 				next.Key = &key
 			}
 		}
+		if site.Former != nil && err == nil {
+			var key hdl.PrivateKey
+			if key, err = hdl.ParseKeyFile(site.Former, nil); err == nil {
+				next.Former, next.FormerSerial = &key, site.FormerSerial
+			}
+		}
 	}
 	if err != nil {
 		s.log.Error("the site of the Handle protocol is damaged; set it up again with 'stele handle setup'", "err", err)

@@ -18,6 +18,7 @@ import (
 	"github.com/stele-id/stele/internal/terminal"
 	"github.com/stele-id/stele/internal/wording"
 	"github.com/stele-id/stele/registrar/minting"
+	"github.com/stele-id/stele/registry"
 )
 
 func (p *program) nsCommand() *cobra.Command {
@@ -42,7 +43,8 @@ that scheme; every scheme has one.`,
 
 func (p *program) nsAddCommand() *cobra.Command {
 	var f namespaceFlags
-	var dry bool
+	var h handleFlags
+	var dry, serves bool
 	cmd := &cobra.Command{
 		Use:   "add PREFIX",
 		Short: "Make a namespace",
@@ -50,11 +52,15 @@ func (p *program) nsAddCommand() *cobra.Command {
 none: it prints names such as the minter would make, one per line.
 
 A prefix belongs to one namespace only. This includes the prefixes of names that its
-minter makes: with --host and --ip, those of the repository names and of the IBIps.`,
+minter makes: with --host and --ip, those of the repository names and of the IBIps.
+
+With --handle-server a prefix of handles is set up to be served by the Handle protocol,
+as 'stele handle setup' does it.`,
 		Example: `  stele ns add ark:12345/x5 --owner ana --title 'Reports' --minter noid --template .reedeedk --check
   stele ns add ark:12345/x5 --minter noid --template .reedeedk --check --dry-run
   stele ns add sid.inpe.br/mtc-m18 --minter ibi --host mtc-m18.sid.inpe.br --ip 150.163.34.243
   stele ns add 102.100.272/ --minter pilin --level permanent --statement 'Kept by the library.'
+  stele ns add 20.500.12345/ --handle-server --handle-address 192.0.2.7
   stele ns add urn:nbn:de --delegate 'https://nbn-resolving.org/{id}'`,
 		Args: usage.OneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,7 +81,24 @@ minter makes: with --host and --ip, those of the repository names and of the IBI
 			})
 		},
 	}
+	plain := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !serves || dry {
+			return plain(cmd, args)
+		}
+		if len(h.addresses) == 0 {
+			return usage.Errorf(cmd, "flag.handle-address-missing", "say where clients reach the server of the Handle protocol: --handle-address IP")
+		}
+		if err := plain(cmd, args); err != nil {
+			return err
+		}
+		return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
+			return p.setUpHandles(ctx, cmd, r, args[0], &h)
+		})
+	}
 	f.add(cmd)
+	h.add(cmd, "handle-")
+	cmd.Flags().BoolVar(&serves, "handle-server", false, "set the prefix up to be served by the Handle protocol; works where the registry is")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print names such as the minter would make, and make no namespace")
 	return usage.NeverFiles(cmd)
 }

@@ -161,6 +161,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.auditCommand(),
 			p.keyCommand(),
 			p.zoneCommand(),
+			p.handleCommand(),
 		}},
 		{groupBulk, "Import and export", []*cobra.Command{
 			p.importCommand(),

@@ -35,6 +35,7 @@ import (
 
 // notRemote are the sessions of testdata that do not run with servers, and why.
 var notRemote = map[string]string{
+	"handlesetup":    "the keys of a site are made where the registry is",
 	"mail":           "it reads the settings, and needs no registry",
 	"purlhost":       "a flag that is stored by who works on the folder; remotepurlhost has a server",
 	"remotepurlhost": "has a server of its own",

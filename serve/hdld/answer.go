@@ -58,14 +58,14 @@ func (s *Server) unreadable(err error) []byte {
 	return m.Append(nil)
 }
 
-// answer answers a request.
-func (s *Server) answer(ctx context.Context, q *call) {
+// answer answers a request. It reports whether the octets are a message.
+func (s *Server) answer(ctx context.Context, q *call) bool {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Limits.Work)
 	defer cancel()
 	var err error
 	if q.m, err = hdl.Parse(q.raw); err != nil {
 		_ = q.send(s.unreadable(err))
-		return
+		return false
 	}
 	q.major3 = q.m.Envelope.Version.Major > hdl.Latest().Major
 	if q.sent == 0 {
@@ -78,6 +78,7 @@ func (s *Server) answer(ctx context.Context, q *call) {
 	if err != nil {
 		s.fail(ctx, q, err)
 	}
+	return true
 }
 
 // enter finds the session of a request, decrypts the request, and makes sure that it is the session's own.
@@ -221,7 +222,9 @@ func (s *Server) certify(ctx context.Context, q *call, m *hdl.Message, site *Sit
 	case q.session != nil:
 		m.AddMAC(q.session.key, q.session.next())
 		return nil
-	case site.Key == nil:
+	}
+	key := site.keyFor(q.m.Header.SiteSerial)
+	if key == nil {
 		return nil
 	}
 	leave, err := s.dear.Enter(ctx)
@@ -229,5 +232,5 @@ func (s *Server) certify(ctx context.Context, q *call, m *hdl.Message, site *Sit
 		return &handles.Refusal{Code: hdl.ServerBusy, Err: err}
 	}
 	defer leave()
-	return m.Sign(site.Key, 0, s.o.Rand)
+	return m.Sign(key, 0, s.o.Rand)
 }

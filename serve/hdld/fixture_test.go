@@ -203,3 +203,7 @@ func vectors(t testing.TB, name string) map[string][]byte {
 }
 
 var _ io.Reader = (*script)(nil)
+
+func handlesIdentity() handles.Identity {
+	return handles.Identity{Handle: "0.NA/20.500.99999", Index: 300}
+}

@@ -49,6 +49,18 @@ type Site struct {
 	Serial  uint16
 	Primary bool
 	Key     *hdl.PrivateKey // nil: none
+
+	// Former is the key that Key replaced: a client that names the site by FormerSerial knows that one.
+	Former       *hdl.PrivateKey
+	FormerSerial uint16
+}
+
+// keyFor returns the key for a client that knows the site by a number.
+func (s *Site) keyFor(serial uint16) *hdl.PrivateKey {
+	if s.Former != nil && serial == s.FormerSerial {
+		return s.Former
+	}
+	return s.Key
 }
 
 // Limits bound what clients may use up.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/wire/hdl"
@@ -57,10 +58,25 @@ func (s *Server) converse(c net.Conn, from netip.AddrPort) {
 		return err
 	}
 	if err != nil {
-		_ = write(s.unreadable(err))
+		if write(s.unreadable(err)) == nil {
+			s.linger(c)
+		}
 		return
 	}
-	s.answer(s.base, &call{raw: request, from: from, via: viaTCP, send: write})
+	if !s.answer(s.base, &call{raw: request, from: from, via: viaTCP, send: write}) {
+		s.linger(c)
+	}
+}
+
+// linger lets the client read the answer before the connection ends: what it still sends would make the system
+// break the connection off, and the answer with it.
+func (s *Server) linger(c net.Conn) {
+	const most, patience = 64 << 10, time.Second
+	half, ok := c.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(s.o.Now().Add(patience)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, c, most)
 }
 
 // firstRead is how many octets are read before their sender has sent as many.

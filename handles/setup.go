@@ -1,0 +1,341 @@
+package handles
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/rsa"
+	"encoding/json"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/handlejson"
+	"github.com/stele-id/stele/internal/destination"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/wire/hdl"
+)
+
+// Setup is what it takes to serve a prefix.
+type Setup struct {
+	Prefix    string       // 20.500.12345
+	Addresses []netip.Addr // public addresses of the servers; all of them answer from this registry
+	Mirrors   []netip.Addr // of servers that only answer
+	Port      uint16       // of UDP and TCP; 2641 if 0
+	HTTPPort  uint16       // of the protocol in HTTP; 0: not offered
+	About     string       // of the site, for people
+
+	Organisation, Contact, Mail string // for the registrar of the prefix
+
+	// AdminKey is the public key of the prefix's administrator, as an HS_PUBKEY value has it. Without one a new
+	// key is made.
+	AdminKey []byte
+
+	// Keep is given the private key of the administrator, as a key file, if one is made, before the record says that
+	// it is theirs: nobody else has it.
+	Keep func(key []byte) error
+
+	Random io.Reader
+}
+
+// Made is what [Service.SetUp] made.
+type Made struct {
+	Site   hdl.Site
+	Bundle []byte // a zip for the registrar of the prefix
+	Admin  Identity
+	Record *stele.Record // 0.NA/prefix
+}
+
+// Indexes of the values of a prefix's record, as the reference numbers them.
+const (
+	siteIndex   = 1
+	mirrorIndex = 2
+	adminIndex  = 100
+	listIndex   = 200
+	keyIndex    = 300
+)
+
+const (
+	defaultPort = 2641
+	keyBits     = 2048 // as the reference makes them; old clients know no longer ones
+)
+
+// SetUp makes this registry a site of the Handle System and sets up a prefix: the key of the site, if there is none
+// yet, and the record 0.NA/prefix with its site and its administrator. The namespace must be there. Called
+// again it brings the site up to date, and leaves administrators as they are. Only an administrator of the
+// registry may, whom the context names.
+func (s *Service) SetUp(ctx context.Context, o Setup) (*Made, error) {
+	if len(o.Addresses) == 0 {
+		return nil, stele.Errorf("set up handles", stele.ID{}, stele.Invalid, "handle.address-missing", "say at which public address the server answers the Handle protocol")
+	}
+	id, err := s.Parse(authorityMark + o.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	if ns, err := s.Namespace(ctx, id); err != nil {
+		return nil, err
+	} else if ns == nil {
+		return nil, stele.Errorf("set up handles", id, stele.NotFound, "handle.namespace-missing", "there is no namespace {prefix}/ that the Handle protocol serves; add it with 'stele ns add {prefix}/'", o.Prefix)
+	}
+	site, err := s.setSite(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	made := &Made{Site: *site, Admin: Identity{Handle: Bare(id), Index: keyIndex}}
+	public := o.AdminKey
+	rec, err := s.o.Registrar.Get(ctx, id)
+	switch {
+	case stele.KindOf(err) == stele.NotFound:
+		if public == nil {
+			key, err := newKey(o.Random)
+			if err != nil {
+				return nil, err
+			}
+			pair := key.Public()
+			public = pair.Append(nil)
+			if err := o.Keep(hdl.AppendKeyFile(nil, key)); err != nil {
+				return nil, err
+			}
+		}
+		made.Record, err = s.o.Registrar.Register(ctx, &stele.Record{ID: id, State: stele.Active, Values: s.prefixValues(id, site, &o, public)})
+	case err == nil:
+		made.Record, err = s.o.Registrar.Update(ctx, id, rec.Version, func(next *stele.Record) error {
+			next.Values = s.withSites(next.Values, site, &o)
+			return nil
+		})
+		public = adminKey(rec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	made.Bundle, err = bundle(&o, site, public, s.o.Now())
+	return made, err
+}
+
+// newKey makes a key pair.
+func newKey(random io.Reader) (*hdl.PrivateKey, error) {
+	key, err := rsa.GenerateKey(random, keyBits)
+	if err != nil {
+		return nil, stele.AsError("make a key", err)
+	}
+	return &hdl.PrivateKey{RSA: key}, nil
+}
+
+// setSite makes the site, or brings it up to date. Its number grows when something of it changes, so that clients
+// and registrars know which one is newer.
+func (s *Service) setSite(ctx context.Context, o *Setup) (site *hdl.Site, err error) {
+	_, err = s.o.Registrar.SetHandleSite(ctx, func(kept *registrar.HandleSite) error {
+		var key hdl.PrivateKey
+		if kept.Key == nil {
+			fresh, err := newKey(o.Random)
+			if err != nil {
+				return err
+			}
+			key, kept.Key = *fresh, hdl.AppendKeyFile(nil, fresh)
+		} else if key, err = hdl.ParseKeyFile(kept.Key, nil); err != nil {
+			return err
+		}
+		serial := uint16(1)
+		if before, err := hdl.ParseSite(kept.Octets); err == nil {
+			serial = before.Serial
+		}
+		site = newSite(o, &key, serial, o.Addresses, hdl.SitePrimary, hdl.InterfaceBoth)
+		if octets := site.Append(nil); kept.Octets != nil && !bytes.Equal(octets, kept.Octets) {
+			site.Serial = nextSerial(serial)
+		}
+		kept.Octets = site.Append(nil)
+		return nil
+	})
+	return site, err
+}
+
+// nextSerial returns the number after another one; ffff stands for an unknown site.
+func nextSerial(serial uint16) uint16 {
+	if serial++; serial == hdl.UnknownSerial {
+		serial = 1
+	}
+	return serial
+}
+
+// newSite returns a site with a server at each address. UDP is for queries only, as the reference has it.
+func newSite(o *Setup, key *hdl.PrivateKey, serial uint16, at []netip.Addr, flags uint8, kind hdl.InterfaceType) *hdl.Site {
+	public := key.Public()
+	port := uint32(o.Port)
+	if port == 0 {
+		port = defaultPort
+	}
+	site := &hdl.Site{Version: hdl.Latest(), Serial: serial, Flags: flags, HashOption: hdl.HashAll}
+	if o.About != "" {
+		site.Attributes = []hdl.Attribute{{Name: "desc", Value: o.About}}
+	}
+	for i, addr := range at {
+		server := hdl.Server{ID: uint32(i + 1), Key: public.Append(nil), Interfaces: []hdl.Interface{
+			{Type: kind, Protocol: hdl.TCP, Port: port}, {Type: hdl.InterfaceQuery, Protocol: hdl.UDP, Port: port}}}
+		if o.HTTPPort != 0 {
+			server.Interfaces = append(server.Interfaces, hdl.Interface{Type: kind, Protocol: hdl.HTTP, Port: uint32(o.HTTPPort)})
+		}
+		server.SetAddr(addr)
+		site.Servers = append(site.Servers, server)
+	}
+	return site
+}
+
+// prefixValues returns the values of the record of a prefix.
+func (s *Service) prefixValues(id stele.ID, site *hdl.Site, o *Setup, public []byte) []stele.HandleValue {
+	handle := Bare(id)
+	admin := hdl.Admin{Permissions: allRights, Identity: hdl.Reference{Handle: handle, Index: listIndex}}
+	values := s.withSites(nil, site, o)
+	return append(values,
+		s.value(adminIndex, typeAdmin, admin.Append(nil)),
+		s.value(listIndex, typeList, hdl.AppendReferences(nil, []hdl.Reference{{Handle: handle, Index: keyIndex}})),
+		s.value(keyIndex, TypePublicKey, public))
+}
+
+// allRights are the rights of 12 digits.
+const allRights hdl.AdminPermissions = 1<<12 - 1
+
+func (s *Service) value(index uint32, kind string, data []byte) stele.HandleValue {
+	return stele.HandleValue{Index: index, Type: kind, Data: data, TTL: stele.DefaultHandleTTL, Permissions: stele.DefaultPermissions,
+		Timestamp: uint32(min(max(s.o.Now().Unix(), 0), 1<<32-1))}
+}
+
+// withSites returns values with those of the sites replaced.
+func (s *Service) withSites(values []stele.HandleValue, site *hdl.Site, o *Setup) []stele.HandleValue {
+	sites := []stele.HandleValue{s.value(siteIndex, typeSite, site.Append(nil))}
+	if len(o.Mirrors) > 0 {
+		mirror := *site
+		mirror.Flags, mirror.Servers = 0, nil
+		for i, addr := range o.Mirrors {
+			server := site.Servers[0]
+			server.ID, server.Interfaces = uint32(i+1), slices.Clone(server.Interfaces)
+			for k := range server.Interfaces {
+				server.Interfaces[k].Type = hdl.InterfaceQuery
+			}
+			server.SetAddr(addr)
+			mirror.Servers = append(mirror.Servers, server)
+		}
+		sites = append(sites, s.value(mirrorIndex, typeSite, mirror.Append(nil)))
+	}
+	isSite := func(v stele.HandleValue) bool {
+		return strings.EqualFold(v.Type, typeSite) || (v.Index == siteIndex || v.Index == mirrorIndex && len(o.Mirrors) > 0) && destination.HasType(v.Type, typeSite)
+	}
+	return append(sites, slices.DeleteFunc(slices.Clone(values), isSite)...)
+}
+
+const typeSite = "HS_SITE"
+
+// adminKey returns the first public key of a prefix's record; nil if it has none.
+func adminKey(rec *stele.Record) []byte {
+	for _, v := range rec.Values {
+		if destination.HasType(v.Type, TypePublicKey) {
+			return v.Data
+		}
+	}
+	return nil
+}
+
+// RollSite replaces the key of the site. Clients that still know the former one by its number get answers that it
+// signed. The records of all prefixes that name the site are brought up to date.
+func (s *Service) RollSite(ctx context.Context, random io.Reader) (*hdl.Site, error) {
+	fresh, err := newKey(random)
+	if err != nil {
+		return nil, err
+	}
+	public := fresh.Public()
+	var before, after []byte
+	var site hdl.Site
+	_, err = s.o.Registrar.SetHandleSite(ctx, func(kept *registrar.HandleSite) error {
+		if kept.Key == nil {
+			return stele.Errorf("roll handle key", stele.ID{}, stele.NotFound, "handle.site-missing", "this registry is no site of the Handle System; set it up with 'stele ns add PREFIX --handle-server'")
+		}
+		if site, err = hdl.ParseSite(kept.Octets); err != nil {
+			return err
+		}
+		before = kept.Octets
+		kept.Former, kept.FormerSerial = kept.Key, site.Serial
+		site.Serial = nextSerial(site.Serial)
+		for i := range site.Servers {
+			site.Servers[i].Key = public.Append(nil)
+		}
+		after = site.Append(nil)
+		kept.Key, kept.Octets = hdl.AppendKeyFile(nil, fresh), after
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &site, s.replaceSites(ctx, before, after)
+}
+
+// replaceSites replaces a site in the records of all prefixes.
+func (s *Service) replaceSites(ctx context.Context, before, after []byte) error {
+	for name, err := range s.homed(ctx) {
+		if err != nil {
+			return err
+		}
+		id, err := s.Parse(name)
+		if err != nil {
+			return err
+		}
+		_, err = s.o.Registrar.Update(ctx, id, 0, func(next *stele.Record) error {
+			for i := range next.Values {
+				if v := &next.Values[i]; strings.EqualFold(v.Type, typeSite) && bytes.Equal(v.Data, before) {
+					v.Data, v.Timestamp = after, s.value(0, "", nil).Timestamp
+				}
+			}
+			return nil
+		})
+		if kind := stele.KindOf(err); err != nil && kind != stele.NotFound && kind != stele.Gone {
+			return err
+		}
+	}
+	return nil
+}
+
+// bundle returns the zip that a registrar of prefixes asks for: the site in both forms, the public key of the
+// administrator, and whom to ask. The reference calls it sitebndl.zip.
+func bundle(o *Setup, site *hdl.Site, public []byte, now time.Time) ([]byte, error) {
+	octets := site.Append(nil)
+	shown, err := json.MarshalIndent(handlejson.Describe(typeSite, octets).Value, "", "  ")
+	if err != nil {
+		return nil, stele.AsError("set up handles", err)
+	}
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, file := range []struct {
+		name string
+		data []byte
+	}{
+		{"siteinfo.json", append(shown, '\n')},
+		{"siteinfo.bin", octets},
+		{"admpub.bin", public},
+		{"contactdata.dct", contact(o)},
+	} {
+		f, err := w.CreateHeader(&zip.FileHeader{Name: file.name, Method: zip.Deflate, Modified: now})
+		if err == nil {
+			_, err = f.Write(file.data)
+		}
+		if err != nil {
+			return nil, stele.AsError("set up handles", err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, stele.AsError("set up handles", err)
+	}
+	return b.Bytes(), nil
+}
+
+// contact returns whom to ask, in the form of the reference's files.
+func contact(o *Setup) []byte {
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\r", " ")
+	var b bytes.Buffer
+	b.WriteString("{\n")
+	for _, f := range [][2]string{{"org_name", o.Organisation}, {"contact_name", o.Contact}, {"contact_email", o.Mail}} {
+		b.WriteString(`  "` + f[0] + `" = "` + quote.Replace(f[1]) + "\"\n")
+	}
+	b.WriteString("}\n")
+	return b.Bytes()
+}
