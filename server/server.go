@@ -34,6 +34,7 @@ import (
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/serve/hdld"
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/store/pebble"
 	"github.com/stele-id/stele/usage"
@@ -274,6 +275,9 @@ func (s *server) start(running context.Context, r *registry.Registry) error {
 	}
 	if s.dns != nil {
 		s.numbers.addDNS(func() *dnsd.Server { return s.generation.Load().dns })
+	}
+	if s.hdl != nil {
+		s.numbers.addHandle(func() hdld.Stats { return s.generation.Load().hdl.Stats() })
 	}
 	if s.certificates != nil {
 		s.numbers.addCertificates(s.certificates)
