@@ -33,6 +33,12 @@ var knowSchemes = map[string]string{
 	"cmd/stele/resolve.go":             "the roots in the DNS, as client/application.go has them",
 	"client/ways/local.go":             "N2Ns answers with URNs, as in THTTP",
 	"cmd/stele/mint.go":                "the verbs mint ark, mint ibi and so on",
+	"config/settings.go":               "the setting hdl, for the Handle protocol",
+	"server/handle.go":                 "the Handle protocol, whose setting is hdl",
+	"server/server.go":                 "the log names the addresses of the Handle protocol by their setting",
+	"server/try.go":                    "the addresses of the Handle protocol",
+	"cmd/stele/serve.go":               "the addresses of the Handle protocol",
+	"cmd/stele/handle.go":              "prefixes of handles, with or without their mark",
 	"cmd/stele/demo/*":                 "the names of the demonstration",
 }
 
