@@ -76,13 +76,7 @@ func (w *working) accept(ctx context.Context) error {
 		if _, ok, err := w.Board.read(ctx, moveName(w.job.ID, w.job.Parts), &moves); err != nil || !ok {
 			return err
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if w.job.Cancel {
-			return errCancelled
-		}
-		user, err := w.begin(ctx)
+		user, err := w.beginPart(ctx)
 		if err != nil {
 			return err
 		}

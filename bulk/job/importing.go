@@ -67,13 +67,7 @@ func (w *working) importRows(ctx context.Context) error {
 
 // importPart imports some rows, and keeps what became of them.
 func (w *working) importPart(ctx context.Context, rows []*bulk.Row, pool []stele.NamespaceKey) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if w.job.Cancel {
-		return errCancelled
-	}
-	user, err := w.begin(ctx)
+	user, err := w.beginPart(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,6 +110,17 @@ func (w *working) importPart(ctx context.Context, rows []*bulk.Row, pool []stele
 		j.Done, j.Parts, j.Counts = j.Done+len(rows), j.Parts+1, counts
 		j.Total = max(j.Total, j.Done)
 	}, c)
+}
+
+// beginPart is begin for a part of a job, unless the server stops or a user has asked for the end of the job.
+func (w *working) beginPart(ctx context.Context) (context.Context, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if w.job.Cancel {
+		return nil, errCancelled
+	}
+	return w.begin(ctx)
 }
 
 // begin returns a context with the rights of the user, after the job has the number of an import.

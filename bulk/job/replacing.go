@@ -104,13 +104,7 @@ func (w *working) replace(ctx context.Context) error {
 // replacePart changes some records, except those that an earlier attempt has changed: the new
 // beginning may begin with the old one.
 func (w *working) replacePart(ctx context.Context, replacer *bulk.Replacer, list []*stele.Record) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if w.job.Cancel {
-		return errCancelled
-	}
-	user, err := w.begin(ctx)
+	user, err := w.beginPart(ctx)
 	if err != nil {
 		return err
 	}
