@@ -163,14 +163,17 @@ func (a *Agents) Class(agent string) Class {
 
 func clip(text string, most int) string { return text[:min(len(text), most)] }
 
-// classes remembers the classes of user agents by their hashes. Readers take no lock, and two agents that fall on one
-// place replace each other.
+// classes remembers the classes of user agents by their hashes. Readers take no lock. A hash has a row of places, so that agents that are seen often do not
+// replace each other: to find a class again takes many microseconds.
 type classes struct {
 	seed  maphash.Seed
-	table [4096]atomic.Uint64 // the hash, with the class in its lowest bits
+	table [512][classRow]atomic.Uint64 // the hash, with the class in its lowest bits
 }
 
-const classBits = 7
+const (
+	classBits = 7
+	classRow  = 8 // a line of the processor's cache
+)
 
 func newClasses() *classes { return &classes{seed: maphash.MakeSeed()} }
 
@@ -179,13 +182,24 @@ func (c *classes) hash(agent string) uint64 { return maphash.String(c.seed, agen
 
 // find returns the class of the agent with a hash; unclassified if it is not known.
 func (c *classes) find(h uint64) Class {
-	have := c.table[h>>52].Load()
-	if have&^classBits != h&^classBits {
-		return unclassified
+	row := &c.table[h>>55]
+	for i := range row {
+		if have := row[i].Load(); have&^classBits == h&^classBits {
+			return Class(have & classBits)
+		}
 	}
-	return Class(have & classBits)
+	return unclassified
 }
 
+// keep remembers a class: in the place that the hash has, or a free one, or in that of another agent. One goroutine calls it.
 func (c *classes) keep(h uint64, class Class) {
-	c.table[h>>52].Store(h&^classBits | uint64(class))
+	row := &c.table[h>>55]
+	at := int(h>>classBits) % classRow
+	for i := range row {
+		if have := row[i].Load(); have == 0 || have&^classBits == h&^classBits {
+			at = i
+			break
+		}
+	}
+	row[at].Store(h&^classBits | uint64(class))
 }

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -98,6 +99,21 @@ func TestRefererHost(t *testing.T) {
 	} {
 		if have := registrable(refererHost(referrer)); have != want {
 			t.Errorf("%q is of %q, want %q", referrer, have, want)
+		}
+	}
+}
+
+// TestClassesTogether: of 500 agents that are used by turns, as many as a server sees in a minute, none replaces another.
+func TestClassesTogether(t *testing.T) {
+	c := newClasses()
+	for _, keep := range []bool{true, false} {
+		for n := range 500 {
+			hash := c.hash(fmt.Sprint("Mozilla/5.0 Firefox/140.", n))
+			if keep {
+				c.keep(hash, Machine)
+			} else if class := c.find(hash); class != Machine {
+				t.Errorf("the class of %d is forgotten", n)
+			}
 		}
 	}
 }
