@@ -108,6 +108,13 @@ func (c *Change) Authorise(ctx context.Context, who Identity) error {
 	if err := c.read(ctx); err != nil {
 		return err
 	}
+	if who == Public() {
+		public, err := c.IsPublic(ctx)
+		if err == nil && !public {
+			err = refuse(hdl.NotPermitted, "")
+		}
+		return err
+	}
 	if c.Operation == hdl.CreateHandle {
 		return c.authoriseCreate(ctx, who)
 	}
@@ -126,6 +133,29 @@ func (c *Change) Authorise(ctx context.Context, who Identity) error {
 		return err
 	}
 	return has.need(need)
+}
+
+// Public is the identity of everybody, by which values are changed that everybody may change. Nobody can prove it.
+func Public() Identity { return Identity{Handle: "public"} }
+
+// IsPublic reports whether everybody may make the change: values are modified that say so, in a namespace that lets them
+// say so. Such a change never makes an administrator, and never takes the permission from others.
+func (c *Change) IsPublic(ctx context.Context) (bool, error) {
+	if c.Operation != hdl.ModifyValue || c.before == nil || len(c.Values) == 0 {
+		return false, nil
+	}
+	ns, err := c.s.Namespace(ctx, c.before.ID)
+	if err != nil || ns == nil || !ns.Handles.PublicWrite {
+		return false, err
+	}
+	for i := range c.Values {
+		next := &c.Values[i]
+		have := c.find(next.Index)
+		if have == nil || have.Permissions&stele.PublicWrite == 0 || next.Permissions != have.Permissions || next.Type != have.Type || isAdmin(have) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // authoriseCreate asks the record of the prefix, or where a handle is replaced the record itself.

@@ -413,3 +413,47 @@ func TestSetUp(t *testing.T) {
 		t.Errorf("there is a record whose key nobody has (%v)", err)
 	}
 }
+
+// TestPublicWrite: a value that everybody may write is changed by everybody only where the namespace lets it be, and only
+// its data.
+func TestPublicWrite(t *testing.T) {
+	f := newFixture(t)
+	f.space("20.500.2/", func(ns *stele.Namespace) { ns.Handles.PublicWrite = true })
+	open := text(1, "NOTE", "first")
+	open.Permissions |= stele.PublicWrite
+	try := func(handle string, v stele.HandleValue) bool {
+		t.Helper()
+		c := &Change{Operation: hdl.ModifyValue, Handle: handle, Values: []stele.HandleValue{v}}
+		if err := f.Begin(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		public, err := c.IsPublic(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Commit(t.Context(), Public()); public != (err == nil) {
+			t.Errorf("public: %t, but %v", public, err)
+		}
+		return public
+	}
+	next := open
+	next.Data = []byte("second")
+	for _, prefix := range []string{"20.500.1", "20.500.2"} {
+		f.register(prefix+"/OPEN", open, text(2, "NOTE", "closed"))
+	}
+	closed, other := text(2, "NOTE", "x"), next
+	other.Permissions = stele.DefaultPermissions
+	switch {
+	case try("20.500.1/OPEN", next):
+		t.Error("everybody writes, though the namespace does not say so")
+	case !try("20.500.2/OPEN", next):
+		t.Error("nobody writes, though the namespace lets them")
+	case try("20.500.2/OPEN", closed):
+		t.Error("everybody writes a value that does not say so")
+	case try("20.500.2/OPEN", other):
+		t.Error("everybody changes the permissions")
+	}
+	if rec := f.find("20.500.2/OPEN"); string(rec.Values[0].Data) != "second" || rec.By != "0:public" {
+		t.Errorf("the value is %q, by %s", rec.Values[0].Data, rec.By)
+	}
+}

@@ -120,6 +120,14 @@ func (s *Server) administrate(ctx context.Context, q *call, op operation) error 
 			return op.run(ctx, q, who)
 		}
 	}
+	if open, ok := op.(*change); ok {
+		if public, err := open.c.IsPublic(ctx); err != nil || public {
+			if err != nil {
+				return err
+			}
+			return op.run(ctx, q, handles.Public())
+		}
+	}
 	return s.challenge(ctx, q, op)
 }
 
