@@ -44,6 +44,8 @@ type Options struct {
 	Now     func() time.Time
 	Roots   *x509.CertPool // that are trusted; nil for the system's
 
+	Schemes *stele.Schemes
+
 	Token func() (string, error) // of an administrator; "" for none
 
 	// AskServer calls do with the registry of the server at a URL, and Open with the one at
@@ -96,6 +98,7 @@ var examinations = []examination{
 	{"mail", examineMail},
 	{"zones", examineZones},
 	{"delegation", examineDelegations},
+	{"handle", examineHandle},
 	{"tokens", examineTokens},
 	{"backup", examineBackup},
 }
@@ -151,6 +154,7 @@ type findings struct {
 	users      map[string]auth.User
 	tokens     []auth.Token
 	zones      []stele.ZoneState
+	handles    []handleSite
 	sites      []string // hosts for which there are passkeys; not known if a server was asked
 	sealed     bool     // nothing is written
 }

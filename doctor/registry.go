@@ -57,7 +57,7 @@ func (x *subject) lookThroughServer(ctx context.Context) {
 		if found.status = &status; status.LastChange != nil {
 			found.last = *status.LastChange
 		}
-		return found.read(ctx, r)
+		return errors.Join(found.read(ctx, r), found.readHandleSites(ctx, x.Schemes, r))
 	})
 	if err != nil {
 		do := "it takes the token of an administrator, in STELE_TOKEN"
@@ -120,7 +120,7 @@ func (x *subject) lookIntoStore(ctx context.Context) {
 		if found.sites, err = r.Registrar.PasskeySites(ctx); err != nil {
 			return err
 		}
-		return found.read(ctx, r.Registrar)
+		return errors.Join(found.read(ctx, r.Registrar), found.readHandleSites(ctx, x.Schemes, r.Registrar))
 	})
 	if err != nil {
 		do := "docs/bad-day.md tells how to restore a backup"
