@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/handlejson"
+	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/web"
 )
@@ -53,7 +54,7 @@ func addValues(v *web.Info, values []stele.HandleValue) {
 	if len(v.Targets) > 0 {
 		return
 	}
-	for _, location := range urlValues(open) {
+	for _, location := range destination.URLs(open) {
 		v.Targets = append(v.Targets, web.Target{Service: stele.N2L, URL: location})
 	}
 }

@@ -190,47 +190,16 @@ func isLocations(v stele.HandleValue) bool { return destination.HasType(v.Type, 
 // to which values of type URL are spares; otherwise to the first of type URL, or
 // else of a type below it.
 func placeOf(handle string, values []stele.HandleValue, locatt []string, random func(n int) int) (location string, status int, ok bool) {
-	var all destination.Locations
-	for _, v := range values {
-		if !isLocations(v) {
-			continue
-		}
-		if l, err := destination.ParseLocations(v.Data); err == nil {
-			all.Merge(l, handle)
-		}
-		if len(all.List) >= destination.MaxLocations {
-			break
-		}
+	all := destination.Gather(handle, values)
+	if one, ok := all.Choose(locatt, random); ok {
+		href, safe := one.Href(handle)
+		return href, all.RedirectStatus(one), safe
 	}
-	urls := urlValues(values)
-	if len(all.List) > 0 {
-		for _, u := range urls {
-			all.List = append(all.List, destination.Spare(u))
-		}
-		if one, ok := all.Choose(locatt, random); ok {
-			href, safe := one.Href(handle)
-			return href, all.RedirectStatus(one), safe
-		}
-	}
+	urls := destination.URLs(values)
 	if len(urls) == 0 {
 		return "", 0, false
 	}
 	return urls[0], http.StatusFound, true
-}
-
-// urlValues returns the addresses in the values of type URL, then in those of the types below
-// it. It leaves out those that are not safe to redirect to.
-func urlValues(values []stele.HandleValue) (urls []string) {
-	for _, below := range [...]bool{false, true} {
-		for _, v := range values {
-			if destination.HasType(v.Type, destination.TypeURL) && strings.EqualFold(v.Type, destination.TypeURL) != below {
-				if location, ok := destination.Safe(strings.TrimSpace(string(v.Data))); ok {
-					urls = append(urls, location)
-				}
-			}
-		}
-	}
-	return urls
 }
 
 // readProxyQuery reads a query as the proxy does: parameters end with & or ;, and a

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/handles"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/resolver"
 )
@@ -28,7 +28,7 @@ const (
 const maxParameters = 8 << 10
 
 // handles answers the REST interface of the Handle System's own server, release 9, at
-// /api/handles/. It only reads; package handle knows who administers handles, and writes.
+// /api/handles/. It only reads: writing takes a handle's key, and this server knows none.
 func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, rest := t.segment()
 	_, text, _ := strings.Cut(rest, "/")
@@ -46,7 +46,8 @@ func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarge
 		w.Header().Set("Content-Length", "0")
 		return
 	case http.MethodPut, http.MethodDelete:
-		h.administerHandle(w, r, rest, q)
+		w.Header()["Connection"] = closing // the server does not read the body
+		h.writeHandle(w, r, q, handleRefusal{Code: handleNeedsKnowing, Handle: decodeHandle(text)})
 		return
 	default:
 		w.Header()["Connection"] = closing
@@ -55,9 +56,9 @@ func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarge
 	}
 	switch {
 	case text != "":
-		h.showHandle(w, r, rest, q)
+		h.writeHandle(w, r, q, h.readHandle(w.Header(), r, text, q))
 	case q.Has("prefix"): // the public may not list the handles below a prefix
-		h.administerHandle(w, r, rest, q)
+		h.writeHandle(w, r, q, handleRefusal{Code: handleNeedsKnowing, Handle: q.Get("prefix")})
 	default:
 		h.writeHandle(w, r, q, handleRefusal{Code: handleInvalid, Message: "Empty handle invalid"})
 	}
@@ -79,11 +80,7 @@ func (h *Handler) readHandle(head http.Header, r *http.Request, text string, q u
 		return handleRefusal{Code: handleInvalid, Message: whyNoHandle(err), Handle: text}
 	}
 	handle := spelledHandle(id, text)
-	reader, err := h.readerOf(r, id)
-	if err != nil {
-		return h.missingHandle(r, id, handle, err)
-	}
-	res, err := h.o.Resolver.Resolve(r.Context(), resolver.Request{ID: id, Given: text, Who: reader.principal})
+	res, err := h.o.Resolver.Resolve(r.Context(), resolver.Request{ID: id, Given: text, Who: auth.From(r.Context())})
 	switch {
 	case err != nil:
 		return h.missingHandle(r, id, handle, err)
@@ -97,13 +94,8 @@ func (h *Handler) readHandle(head http.Header, r *http.Request, text string, q u
 	open := openValues(values)
 	res.TTL = h.valuesTTL(&res, open, stele.MaxTTL)
 	h.keep(head, &res)
-	if len(open) < len(values) && !isTrue(q, "publicOnly") {
-		switch {
-		case reader.mayRead:
-			open = handles.Readable(values)
-		case q.Has("publicOnly"): // all of them are wanted
-			return handleRefusal{Code: reader.lacks, Handle: handle, status: http.StatusForbidden}
-		}
+	if q.Has("publicOnly") && !isTrue(q, "publicOnly") && len(open) < len(values) {
+		return handleRefusal{Code: handleNeedsKnowing, Handle: handle}
 	}
 	return newHandleAnswer(handle, open)
 }
