@@ -105,7 +105,7 @@ var rooms = []room{
 	{folder: "config", may: ". internal/spelling internal/terminal audit auth mail scheme/* serve/* store/postgres"},
 
 	// A server is handed a store and the schemes; it never picks them.
-	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds handles mint namespaces proof publish resolver registrar wire/hdl web", tests: "secret usage store/mem scheme/all"},
+	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "usage store/mem scheme/all"},
 	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "links usage store/mem scheme/all"},
 	{folder: "serve/desk", may: ". document internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage"},
 	{folder: "serve/hdld", may: ". internal/limit auth handles wire/hdl", tests: "document registrar resolver secret store/mem scheme/all"},
@@ -114,9 +114,10 @@ var rooms = []room{
 	{folder: "web", may: ". document/apijson web/chart internal/wording auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal", may: "."},
 	{folder: "client/remote", may: ". document internal/backuptar internal/disk client/internal audit auth bulk namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
+	{folder: "client/hdl", may: ". document client/internal wire/hdl", tests: "auth handles registrar resolver secret store/mem scheme/all serve/*"},
 	{folder: "client/ways", may: ". client ddds internal/wording resolver", tests: "auth registrar scheme/all store/mem"},
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},
-	{folder: "client", may: ". document client/internal ddds mint outbound proof publish/zonemap wire/hdl", tests: "internal/servertest store/mem scheme/all serve/*"},
+	{folder: "client", may: ". document client/hdl client/internal internal/destination ddds mint outbound proof publish/zonemap wire/hdl", tests: "auth handles registrar resolver internal/servertest store/mem scheme/all serve/*"},
 
 	{folder: "server", may: ". usage client document links internal/disk internal/limit internal/terminal audit auth bulk config mail outbound publish registrar registry resolver search serve/* web store/* auth/issuer handles wire/hdl", tests: "scheme/all secret"},
 	{folder: "doctor", may: ". handles wire/hdl document/apijson internal/disk auth client config mail registry secret server store/pebble auth/issuer outbound", tests: "serve/hdld registrar resolver secret scheme/all store/mem"},

@@ -1,0 +1,253 @@
+package hdlclient
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/wire/hdl"
+)
+
+// impostor answers over UDP and TCP with what answer makes of a request; nil: nothing.
+func impostor(t *testing.T, answer func(q *hdl.Message) [][]byte) netip.AddrPort {
+	t.Helper()
+	var tcp net.Listener
+	var udp net.PacketConn
+	for {
+		var err error
+		if tcp, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+		if udp, err = net.ListenPacket("udp", tcp.Addr().String()); err == nil {
+			break
+		}
+		tcp.Close()
+	}
+	done := make(chan struct{}, 2)
+	go func() {
+		defer func() { done <- struct{}{} }()
+		buffer := make([]byte, 1024)
+		for {
+			n, from, err := udp.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			if q, err := hdl.Parse(bytes.Clone(buffer[:n])); err == nil {
+				for _, b := range answer(&q) {
+					_, _ = udp.WriteTo(b, from)
+				}
+			}
+		}
+	}()
+	go func() {
+		defer func() { done <- struct{}{} }()
+		for {
+			c, err := tcp.Accept()
+			if err != nil {
+				return
+			}
+			if raw, err := readMessage(c); err == nil {
+				if q, err := hdl.Parse(raw); err == nil {
+					for _, b := range answer(&q) {
+						_, _ = c.Write(b)
+					}
+				}
+			}
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { tcp.Close(); udp.Close(); <-done; <-done })
+	return tcp.Addr().(*net.TCPAddr).AddrPort()
+}
+
+// fake makes an answer to a request, with its digest.
+func fake(q *hdl.Message, code hdl.ResponseCode, body []byte) hdl.Message {
+	m := hdl.Message{Envelope: q.Envelope, Header: q.Header, Body: append(hdl.RequestDigest(hdl.SHA256, q).Append(nil), body...)}
+	m.Envelope.Version = hdl.Latest()
+	m.Header.Response, m.Header.Flags = code, hdl.ReturnDigest
+	return m
+}
+
+func values(handle string) []byte {
+	b := hdl.ValuesBody{Handle: []byte(handle), Values: []hdl.Value{value(1, "URL", "https://forged.example/")}}
+	return b.Append(nil, hdl.Latest())
+}
+
+// What a malicious server answers is refused, and asking ends in time.
+func TestHostile(t *testing.T) {
+	one := func(m hdl.Message) [][]byte { return [][]byte{m.Append(nil)} }
+	for name, tt := range map[string]struct {
+		answer func(q *hdl.Message) [][]byte
+		kind   stele.Kind
+		want   string
+	}{
+		"silence": {func(*hdl.Message) [][]byte { return nil }, stele.Unavailable, ""},
+		"noise":   {func(*hdl.Message) [][]byte { return [][]byte{bytes.Repeat([]byte{7}, 40)} }, stele.Unavailable, ""},
+		"a huge length": {func(q *hdl.Message) [][]byte {
+			m := fake(q, hdl.Success, values(prefix+"/X"))
+			b := m.Append(nil)
+			binary.BigEndian.PutUint32(b[16:], 1<<31)
+			return [][]byte{b}
+		}, stele.Unavailable, ""},
+		"a length that never comes": {func(q *hdl.Message) [][]byte {
+			m := fake(q, hdl.Success, values(prefix+"/X"))
+			b := m.Append(nil)
+			binary.BigEndian.PutUint32(b[16:], hdl.MaxMessage)
+			return [][]byte{b}
+		}, stele.Unavailable, ""},
+		"another request": {func(q *hdl.Message) [][]byte {
+			m := fake(q, hdl.Success, values(prefix+"/X"))
+			m.Envelope.Request++
+			return one(m)
+		}, stele.Unavailable, ""},
+		"another operation": {func(q *hdl.Message) [][]byte {
+			m := fake(q, hdl.Success, nil)
+			m.Header.Operation = hdl.DeleteHandle
+			return one(m)
+		}, stele.Unavailable, "another operation"},
+		"another handle": {func(q *hdl.Message) [][]byte { return one(fake(q, hdl.Success, values(prefix+"/Y"))) }, stele.Conflict, "another handle"},
+		"no digest": {func(q *hdl.Message) [][]byte {
+			m := fake(q, hdl.Success, nil)
+			m.Header.Flags, m.Body = 0, values(prefix+"/X")
+			return one(m)
+		}, stele.Conflict, "digest"},
+		"the digest of another request": {func(q *hdl.Message) [][]byte {
+			other := *q
+			other.Header.Expiration++
+			m := fake(&other, hdl.Success, values(prefix+"/X"))
+			return one(m)
+		}, stele.Conflict, "digest"},
+		"a later version": {func(q *hdl.Message) [][]byte {
+			m := fake(q, hdl.Success, values(prefix+"/X"))
+			m.Envelope.Version = hdl.Version{Major: 3}
+			return one(m)
+		}, stele.Unavailable, "version 3.0"},
+		"an empty referral": {func(q *hdl.Message) [][]byte { return one(fake(q, hdl.ServiceReferral, make([]byte, 4))) }, stele.Unavailable, "does not say to which one"},
+		"a referral to itself": {func(q *hdl.Message) [][]byte {
+			b := hdl.ReferralBody{Handle: []byte("0.SITE/x")}
+			return one(fake(q, hdl.ServiceReferral, b.Append(nil, hdl.Latest())))
+		}, stele.Unavailable, "circle"},
+		"a challenge": {func(q *hdl.Message) [][]byte {
+			b := hdl.ChallengeBody{Nonce: make([]byte, 16)}
+			return one(fake(q, hdl.Challenged, b.Append(nil, hdl.Latest())))
+		}, stele.Unauthenticated, "prove who they are"},
+		"a text for terminals": {func(q *hdl.Message) [][]byte {
+			b := hdl.ErrorBody{Text: []byte("\x1b[31m" + strings.Repeat("x", 1000))}
+			return one(fake(q, hdl.NotPermitted, b.Append(nil, hdl.Latest())))
+		}, stele.Forbidden, `\x1b[31mxxx`},
+		"always busy": {func(q *hdl.Message) [][]byte { return one(fake(q, hdl.ServerBusy, nil)) }, stele.Unavailable, "busy"},
+		"always 2":    {func(q *hdl.Message) [][]byte { return one(fake(q, hdl.ServerError, nil)) }, stele.Unavailable, "response code 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := impostor(t, tt.answer)
+			c, err := New(Options{Server: &Place{Host: at.Addr().String(), Port: at.Port()}, Now: time.Now, Rand: rand.Reader, Timeout: 300 * time.Millisecond,
+				Resends: []time.Duration{50 * time.Millisecond, 50 * time.Millisecond}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := c.Resolve(t.Context(), Query{Handle: prefix + "/X"})
+			if err == nil || stele.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\x1b") {
+				t.Errorf("%+v, %v; want %v, %s", got, err, tt.kind, tt.want)
+			}
+		})
+	}
+}
+
+// An answer that is not signed is refused where the key of the site is known, and does not make the client answer a challenge.
+func TestForged(t *testing.T) {
+	w := newWorld(t)
+	at := impostor(t, func(q *hdl.Message) [][]byte {
+		m := fake(q, hdl.Success, values(prefix+"/X"))
+		if q.Header.Operation != hdl.Resolve {
+			b := hdl.ChallengeBody{Nonce: make([]byte, 16)}
+			m = fake(q, hdl.Challenged, b.Append(nil, hdl.Latest()))
+		}
+		return [][]byte{m.Append(nil)}
+	})
+	site := w.site
+	site.Servers = []hdl.Server{{Key: w.keys["srv_pubkey"], Interfaces: []hdl.Interface{{Type: 3, Protocol: hdl.UDP, Port: uint32(at.Port())}, {Type: 3, Protocol: hdl.TCP, Port: uint32(at.Port())}}}}
+	site.Servers[0].SetAddr(at.Addr())
+	c := w.client(func(o *Options) { o.Sites = []hdl.Site{site} })
+	if got, err := c.Resolve(t.Context(), Query{Handle: prefix + "/X"}); stele.KindOf(err) != stele.Conflict {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, without := range []bool{false, true} {
+		if err := w.administrator(c, AdministratorOptions{NoSession: without}).Delete(t.Context(), prefix+"/X"); stele.KindOf(err) != stele.Conflict {
+			t.Errorf("without session %v: %v", without, err)
+		}
+	}
+}
+
+// A change to which no answer comes is not sent again.
+func TestMaybeDone(t *testing.T) {
+	w := newWorld(t)
+	var asked atomic.Int32
+	at := impostor(t, func(q *hdl.Message) [][]byte {
+		if q.Header.Operation == hdl.DeleteHandle {
+			asked.Add(1)
+		}
+		return nil
+	})
+	site := w.site
+	site.Servers = []hdl.Server{{Interfaces: []hdl.Interface{{Type: 3, Protocol: hdl.TCP, Port: uint32(at.Port())}, {Type: 3, Protocol: hdl.UDP, Port: uint32(at.Port())}}}}
+	site.Servers[0].SetAddr(at.Addr())
+	c := w.client(func(o *Options) { o.Sites = []hdl.Site{site} })
+	err := w.administrator(c, AdministratorOptions{NoSession: true}).Delete(t.Context(), prefix+"/X")
+	if stele.KindOf(err) != stele.Unavailable || !errors.Is(err, errMaybeDone) || asked.Load() != 1 {
+		t.Errorf("asked %d times: %v", asked.Load(), err)
+	}
+}
+
+// A context that ends, ends the request at once.
+func TestCanceled(t *testing.T) {
+	at := impostor(t, func(*hdl.Message) [][]byte { return nil })
+	c, err := New(Options{Server: &Place{Host: at.Addr().String(), Port: at.Port()}, Now: time.Now, Rand: rand.Reader, Resends: []time.Duration{time.Hour}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := c.Resolve(ctx, Query{Handle: prefix + "/X"}); stele.KindOf(err) != stele.Unavailable || !strings.Contains(err.Error(), "no answer in time") {
+		t.Error(err)
+	}
+}
+
+// FuzzRead reads any octets as the answer to a request.
+func FuzzRead(f *testing.F) {
+	c, err := New(Options{Server: &Place{Host: "127.0.0.1", Port: 1}, Now: func() time.Time { return time.Unix(0, 0) }, Rand: bytes.NewReader(make([]byte, 1<<20))})
+	if err != nil {
+		f.Fatal(err)
+	}
+	s := &server{version: hdl.Latest()}
+	r := &request{operation: hdl.Resolve, handle: "1/x", body: &hdl.ResolveRequest{Handle: []byte("1/x")}}
+	sent, err := c.message(s, r)
+	if err != nil {
+		f.Fatal(err)
+	}
+	good := fake(sent, hdl.Success, values("1/x"))
+	f.Add(good.Append(nil))
+	refusal := fake(sent, hdl.HandleNotFound, make([]byte, 4))
+	f.Add(refusal.Append(nil))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if raw, err := readMessage(bytes.NewReader(data)); err == nil && !bytes.HasPrefix(data, raw) {
+			t.Error("another message was read than the one that came")
+		} else if err != nil && len(raw) > 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%d octets with an error: %v", len(raw), err)
+		}
+		got, err := c.read(s, r, sent, data, netip.AddrPort{})
+		if err == nil && (got == nil || got.body == nil) {
+			t.Error("an answer without a body")
+		}
+	})
+}
