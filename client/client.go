@@ -46,9 +46,10 @@ type Via string
 
 // The ways. Local is for programs that have the registry open.
 const (
-	ViaDNS   Via = "dns"
-	ViaHTTP  Via = "http"
-	ViaLocal Via = "local"
+	ViaDNS    Via = "dns"
+	ViaHTTP   Via = "http"
+	ViaHandle Via = "hdl"
+	ViaLocal  Via = "local"
 )
 
 // Found says what a Result's location is.
@@ -83,6 +84,10 @@ type Result struct {
 	// they are not secure. DNSSEC is Unchecked if the caller did not ask for validation.
 	DNSSEC   dnssec.Status `json:"dnssec,omitempty"`
 	Insecure string        `json:"insecure,omitempty"`
+
+	// Certified says that servers of the Handle System signed the answer and all that led to it, from a key on that the
+	// caller gave.
+	Certified bool `json:"certified,omitempty"`
 
 	Trace *Trace `json:"trace,omitempty"` // nil unless it was asked for
 }

@@ -1,8 +1,8 @@
 // Package client finds where an identifier leads, from outside of the registry that
-// has it: over the DNS, by the rules of the DDDS and the EDDDS, or by the HTTP
-// interface of a resolver.
+// has it: over the DNS, by the rules of the DDDS and the EDDDS, by the HTTP
+// interface of a resolver, or by the Handle protocol.
 //
-// [DNS] and [HTTP] are ways to resolve a name, each a [Way]; [First] tries several.
+// [DNS], [HTTP] and [Handle] are ways to resolve a name, each a [Way]; [First] tries several.
 // The DNS ends with a location, or with a resolver that knows more. Where that one
 // speaks THTTP (RFC 2169) it is asked too, and otherwise the [Result] says which
 // server to ask. A [Trace] tells every step: questions and answers, rules, servers,

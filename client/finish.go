@@ -13,8 +13,10 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	hdlclient "github.com/stele-id/stele/client/hdl"
 	"github.com/stele-id/stele/client/internal/endpoint"
 	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/internal/destination"
 )
 
 // finishCandidates goes on where the rules end, with the first candidate that leads to a
@@ -214,8 +216,11 @@ func (s *session) finishHost(ctx context.Context, c *ddds.Candidate) (Result, er
 	}
 	speaks, unsure := isTHTTP(c.Protocol, "")
 	p := newPlace(host, httpPort, false, maxTTL)
-	if c.Protocol == "https" {
+	switch c.Protocol {
+	case "https":
 		p = newPlace(host, httpsPort, true, maxTTL)
+	case hdlProtocol:
+		p = newPlace(host, hdlclient.Port, false, maxTTL)
 	}
 	switch c.Flag {
 	case ddds.FlagDisA:
@@ -229,6 +234,9 @@ func (s *session) finishHost(ctx context.Context, c *ddds.Candidate) (Result, er
 // finishPlaces asks a resolver, or tells its address if it speaks something else.
 func (s *session) finishPlaces(ctx context.Context, c *ddds.Candidate, places []place, speaks, unsure bool) (Result, error) {
 	note := toAsk(c.Protocol)
+	if c.Protocol == hdlProtocol && s.id.Scheme() == destination.HandleScheme && s.dns.o.Now != nil {
+		return s.askHandle(ctx, places)
+	}
 	if speaks {
 		res, err := s.askPlaces(ctx, places, request{service: s.asks(c), unsure: unsure})
 		if err == nil || !unsure || stele.KindOf(err) == stele.Gone {
@@ -256,12 +264,15 @@ func (s *session) server(ctx context.Context, p place, where, protocol, note str
 	return res, nil
 }
 
+// hdlProtocol is the Handle protocol in rules.
+const hdlProtocol = "hdl"
+
 func toAsk(protocol string) string {
 	switch protocol {
 	case "":
 		return "this is a resolver; the rule does not say which protocol it speaks"
-	case "hdl":
-		return "this is a server of the Handle System; ask it by the Handle protocol, which this client does not speak yet"
+	case hdlProtocol:
+		return "this is a server of the Handle System; ask it by the Handle protocol for the handle that the name stands for"
 	}
 	return "this is a resolver that speaks " + visible(protocol) + ", which this client does not"
 }

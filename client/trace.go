@@ -7,6 +7,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/dnssec"
+	hdlclient "github.com/stele-id/stele/client/hdl"
 	"github.com/stele-id/stele/ddds"
 )
 
@@ -23,11 +24,12 @@ type Trace struct {
 
 // Step is one thing that was done. One of its fields is set.
 type Step struct {
-	Query   *Query     `json:"query,omitempty"`
-	Rules   *ddds.Step `json:"rules,omitempty"`
-	Servers *Servers   `json:"servers,omitempty"`
-	HTTP    *Exchange  `json:"http,omitempty"`
-	Note    string     `json:"note,omitempty"`
+	Query   *Query          `json:"query,omitempty"`
+	Rules   *ddds.Step      `json:"rules,omitempty"`
+	Servers *Servers        `json:"servers,omitempty"`
+	HTTP    *Exchange       `json:"http,omitempty"`
+	Handle  *hdlclient.Step `json:"handle,omitempty"` // a message of the Handle protocol
+	Note    string          `json:"note,omitempty"`
 }
 
 // Query is a question to a name server, and its answer.
@@ -139,6 +141,9 @@ func (r *Result) String() string {
 	case dnssec.Insecure:
 		words = append(words, "INSECURE ("+visible(r.Insecure)+")")
 	}
+	if r.Certified {
+		words = append(words, "certified")
+	}
 	if r.Note != "" {
 		words = append(words, visible(r.Note))
 	}
@@ -187,6 +192,8 @@ func (s *Step) write(b *strings.Builder) {
 		s.Servers.write(b)
 	case s.HTTP != nil:
 		s.HTTP.write(b)
+	case s.Handle != nil:
+		writeHandle(b, s.Handle)
 	default:
 		b.WriteString(visible(s.Note) + "\n")
 	}
@@ -265,6 +272,25 @@ func (e *Exchange) write(b *strings.Builder) {
 	if e.Location != "" {
 		fmt.Fprintf(b, "   -> %s\n", visible(e.Location))
 	}
+}
+
+func writeHandle(b *strings.Builder, s *hdlclient.Step) {
+	fmt.Fprintf(b, "%s %s from %s (%s): ", s.Operation, visible(s.Handle), s.Server, s.Transport)
+	switch {
+	case s.Error != "":
+		b.WriteString(visible(s.Error))
+	default:
+		fmt.Fprintf(b, "%d", s.Response)
+		if s.Response == 1 {
+			fmt.Fprintf(b, ", %s", count(s.Values, "value"))
+		} else {
+			fmt.Fprintf(b, ", it says %s", s.Meaning)
+		}
+		if s.Certified {
+			b.WriteString(", certified")
+		}
+	}
+	b.WriteByte('\n')
 }
 
 func count(n int, what string) string {

@@ -39,7 +39,8 @@ const (
 // isPublic reports whether an address is of the public Internet.
 func isPublic(at netip.Addr) bool { return outbound.Rule{}.May(at) }
 
-// PermitPublic allows resolvers that rules in the DNS name at public addresses only.
+// PermitPublic allows resolvers that rules in the DNS name, and servers that records of the Handle System name, at public
+// addresses only.
 func PermitPublic(at netip.AddrPort) error {
 	if isPublic(at.Addr()) {
 		return nil
@@ -144,7 +145,7 @@ func (g *getting) run(ctx context.Context) (Result, error) {
 
 // fetcher returns the Fetcher for a location that was found in that way.
 func (g *getting) fetcher(via client.Via) *fetch.Fetcher {
-	if g.Private == PrivateRefuse || g.Private == PrivateByWay && via == client.ViaDNS {
+	if g.Private == PrivateRefuse || g.Private == PrivateByWay && (via == client.ViaDNS || via == client.ViaHandle) {
 		return g.public
 	}
 	return g.anywhere

@@ -112,7 +112,7 @@ func TestPrivate(t *testing.T) {
 		private PrivateAddresses
 		allowed bool
 	}{
-		{client.ViaDNS, PrivateByWay, false}, {client.ViaHTTP, PrivateByWay, true}, {client.ViaLocal, PrivateByWay, true},
+		{client.ViaDNS, PrivateByWay, false}, {client.ViaHandle, PrivateByWay, false}, {client.ViaHTTP, PrivateByWay, true}, {client.ViaLocal, PrivateByWay, true},
 		{client.ViaDNS, PrivateAllow, true}, {client.ViaHTTP, PrivateRefuse, false},
 	} {
 		_, file, _, err := run(t, tt.via, client.Result{Location: site.URL}, func(o *Options) { o.Private = tt.private })

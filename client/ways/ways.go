@@ -1,5 +1,5 @@
 // Package ways chooses among the ways to resolve a name (by rules in the DNS, at a resolver over HTTP,
-// in a registry on this machine), compares what they say, and has the last of them: package
+// by the Handle protocol, in a registry on this machine), compares what they say, and has the last of them: package
 // client, which has the others, does not know registries.
 package ways
 
@@ -17,8 +17,8 @@ import (
 type Choice struct {
 	Named []client.Via // by the user, in the order in which they are tried; these are taken
 
-	DNS, Server, Local bool // the user says something about this way
-	ServerImplied      bool // the server is one that is named for everything, and does not imply a way
+	DNS, Server, Handle, Local bool // the user says something about this way
+	ServerImplied              bool // the server is one that is named for everything, and does not imply a way
 
 	Registered bool // there is a registry on this machine
 	InDNS      bool // the name can be found in the DNS
@@ -43,7 +43,8 @@ func (c Choice) Ways() (list []client.Via) {
 		}
 	}
 	add(c.DNS || c.DNSFirst && c.InDNS && c.Server && c.ServerImplied && !c.Local, client.ViaDNS)
-	add(c.Server, client.ViaHTTP)
+	add(c.Server && !(c.Handle && c.ServerImplied), client.ViaHTTP)
+	add(c.Handle, client.ViaHandle)
 	add(c.Local, client.ViaLocal)
 	if len(list) == 0 || c.Compare && len(list) < 2 {
 		add(c.DNSFirst && c.InDNS, client.ViaDNS)

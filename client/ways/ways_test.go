@@ -40,6 +40,9 @@ func TestChoice(t *testing.T) {
 		{"a server for everything, the DNS first", Choice{Server: true, ServerImplied: true, InDNS: true, DNSFirst: true}, "dns http"},
 		{"a server that is named, the DNS first", Choice{Server: true, InDNS: true, DNSFirst: true}, "http"},
 		{"a server for everything, and a folder", Choice{Server: true, ServerImplied: true, Local: true, InDNS: true, DNSFirst: true}, "http local"},
+		{"flags of the Handle protocol", Choice{Handle: true, Registered: true, InDNS: true}, "hdl"},
+		{"flags of the Handle protocol, and a server for everything", Choice{Handle: true, Server: true, ServerImplied: true, Registered: true}, "hdl"},
+		{"flags of the Handle protocol, and a server", Choice{Handle: true, Server: true}, "http hdl"},
 		{"one to compare", Choice{Server: true, Registered: true, InDNS: true, Compare: true}, "http local dns"},
 		{"two to compare", Choice{Server: true, DNS: true, Registered: true, InDNS: true, Compare: true}, "dns http"},
 	} {
