@@ -24,6 +24,8 @@ var knowSchemes = map[string]string{
 	"ddds/root.go":                     "the root of URNs in the DNS, urn.arpa (RFC 3405)",
 	"client/application.go":            "how the names of a scheme are found in the DNS: a scheme without a line there is not found",
 	"client/finish.go":                 "HTTP proxies of the Handle System",
+	"client/client.go":                 "the way by the Handle protocol is named hdl",
+	"cmd/stele/resolvehdl.go":          "the flags of the Handle protocol",
 	"publish/root.go":                  "the root of URNs in the DNS (RFC 3405)",
 	"serve/httpd/signatures.go":        "a path may begin with the mark of ARKs",
 	"serve/httpd/thttp.go":             "THTTP answers N2Ns with URNs (RFC 2169, section 3.6)",

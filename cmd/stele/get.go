@@ -107,7 +107,7 @@ func (f *getFlags) addGet(cmd *cobra.Command) {
 	flags.BoolVar(&f.verify, "verify", false, "check the signature of the file, and print what was proven")
 	flags.BoolVar(&f.anyKey, get.AnyKeyFlag, false, "with --verify: accept a key that is not authenticated; the output says that the file was not verified")
 	flags.StringVar(&f.maxSize, "max-size", "16GiB", "maximum `size` of the file, such as 500MB; 0 for no limit")
-	flags.StringVar(&f.private, "private-addresses", "", "whether to fetch from this machine and private networks: `allow` or refuse (default: refuse if the name was resolved in the DNS)")
+	flags.StringVar(&f.private, "private-addresses", "", "whether to fetch from this machine and private networks: `allow` or refuse (default: refuse if the name was resolved in the DNS or by the Handle protocol)")
 	flags.DurationVar(&f.stall, "stall", 30*time.Second, "how long to wait while no data arrives")
 	flags.DurationVar(&f.maxTime, "max-time", 24*time.Hour, "maximum duration of the whole transfer")
 	flags.StringVar(&f.accept, "accept", "", "media `types`, such as 'audio/mpeg, audio/*;q=0.5' (default with --verify: those that were signed)")
@@ -137,7 +137,7 @@ func (f *getFlags) getRequest(name string) (client.Request, error) {
 	}
 	switch get.PrivateAddresses(f.private) {
 	case get.PrivateByWay, get.PrivateRefuse:
-		f.dns.permit = get.PermitPublic
+		f.dns.permit, f.hdl.permit = get.PermitPublic, get.PermitPublic
 	case get.PrivateAllow:
 	default:
 		return q, usage.Errorf(f.cmd, "flag.private-addresses-invalid", `--private-addresses: "{value}" is neither {allow} nor {refuse}`, f.private, get.PrivateAllow, get.PrivateRefuse)

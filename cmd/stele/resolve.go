@@ -39,6 +39,7 @@ type resolveFlags struct {
 	onlyProtocols []string
 	via           []string
 	dns           dnsFlags
+	hdl           hdlFlags
 	server        string
 	timeout       time.Duration
 	trace         bool
@@ -54,15 +55,23 @@ func (p *program) resolveCommand() *cobra.Command {
 		Long: `Resolve prints the location of what an identifier stands for, or of its metadata (N2C),
 its signature (N2S) or its persistence statement (N2P). It does not fetch the location.
 
-There are three ways to resolve. dns follows the rules that the publisher put into the
-DNS, http asks a resolver (--server), and local reads the registry of --data. --via says
-which ways to try, in which order. Without --via resolve uses the way that other flags
-imply, or else the local registry, if there is one, and then the DNS. If one way does
-not know the name, resolve tries the next.
+There are four ways to resolve. dns follows the rules that the publisher put into the
+DNS, http asks a resolver (--server), hdl asks servers of the Handle System, and local
+reads the registry of --data. --via says which ways to try, in which order. Without --via
+resolve uses the way that other flags imply, or else the local registry, if there is one,
+and then the DNS. If one way does not know the name, resolve tries the next.
 
 If the rules in the DNS end at a resolver that speaks THTTP, resolve asks that resolver.
-If they end at another service, resolve prints its address, and on standard error its
-kind.
+If they end at a server of the Handle System and the name is a handle, resolve asks that
+server. If they end at another service, resolve prints its address, and on standard error
+its kind.
+
+By the Handle protocol resolve finds handles and DOIs: at the server that --hdl names, at
+the site that the file of --hdl-site describes, or, with --hdl-root, at the site that the
+root of the Handle System names for the prefix. The files are a siteinfo.bin or
+siteinfo.json, or a root_info. If resolve knows the key of a site it asks for certified
+answers, and an answer that is not signed with that key is an error. A server that --hdl
+names has no key that resolve knows; its answers are not certified.
 
 Resolve queries name servers unencrypted, over TLS (--dns tls://HOST) or over HTTPS
 (--dns https://HOST/dns-query). TLS and HTTPS servers must authenticate: with a
@@ -92,6 +101,8 @@ Exit codes:
   stele resolve urn:paradisec:AB1:001:A --dns tls://192.0.2.1#dns.example.org --dnssec
   stele resolve urn:paradisec:AB1:001:A --dns https://dns.example.org/dns-query --dnssec=trust-ad
   stele resolve ark:12345/x54xz321 --server https://id.example.org --json | jq -r .location
+  stele resolve hdl:20.500.12345/abc --hdl hdl.example.org --trace
+  stele resolve hdl:20.500.12345/abc --hdl-root root_info
   stele resolve urn:paradisec:AB1:001:A --compare --dns 127.0.0.1:5353 --root urn.example. --server http://localhost:8080
   stele resolve urn:paradisec:ab1:001:a --dns 127.0.0.1:5353 --root @urn.arpa --compat`,
 		Args: usage.OneArgument("the identifier"),
@@ -125,11 +136,12 @@ func (f *resolveFlags) addWays(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.protocols, "protocol", nil, "preferred `protocols` of the location, such as https,ftp")
 	flags.StringSliceVar(&f.onlyProtocols, "only-protocol", nil, "allowed `protocols` of the location")
-	flags.StringSliceVar(&f.via, "via", nil, "`ways` to try, in this order: dns, http, local")
+	flags.StringSliceVar(&f.via, "via", nil, "`ways` to try, in this order: dns, http, hdl, local")
 	f.dns.add(cmd)
+	f.hdl.add(cmd)
 	flags.StringVar(&f.server, "server", os.Getenv("STELE_SERVER"), "`URL` of a resolver to ask over HTTP (environment: STELE_SERVER)")
 	flags.DurationVar(&f.timeout, "timeout", 15*time.Second, "maximum duration of the whole resolution")
-	usage.Choices(cmd, "via", client.ViaDNS, client.ViaHTTP, client.ViaLocal)
+	usage.Choices(cmd, "via", client.ViaDNS, client.ViaHTTP, client.ViaHandle, client.ViaLocal)
 	usage.Choices(cmd, "protocol", "https", "http", "ftp", "rtsp")
 	usage.Choices(cmd, "only-protocol", "https", "http", "ftp", "rtsp")
 	usage.Choices(cmd, "accept", "text/html", "application/json", "application/pdf")
@@ -241,14 +253,14 @@ func newFailure(name string, err error, trace *client.Trace) failureDocument {
 func (p *program) via(f *resolveFlags, id stele.ID) ([]client.Via, error) {
 	changed := f.cmd.Flags().Changed
 	c := ways.Choice{
-		DNS: f.dns.isGiven(f.cmd), Server: f.server != "", Local: changed("data") || changed("store"),
+		DNS: f.dns.isGiven(f.cmd), Handle: f.hdl.isGiven(f.cmd), Server: f.server != "", Local: changed("data") || changed("store"),
 		ServerImplied: !changed("server"), // one that the environment names for all verbs
 		Registered:    p.hasFolder() == nil, InDNS: client.Knows(id.Scheme()), DNSFirst: f.dnsFirst, Compare: f.compare,
 	}
 	for _, text := range f.via {
 		via := client.Via(strings.ToLower(text))
-		if !slices.Contains([]client.Via{client.ViaDNS, client.ViaHTTP, client.ViaLocal}, via) {
-			return nil, usage.Errorf(f.cmd, "flag.via-unknown", `"{text}" is not a way to resolve; there are dns, http and local`, text)
+		if !slices.Contains([]client.Via{client.ViaDNS, client.ViaHTTP, client.ViaHandle, client.ViaLocal}, via) {
+			return nil, usage.Errorf(f.cmd, "flag.via-unknown", `"{text}" is not a way to resolve; there are dns, http, hdl and local`, text)
 		}
 		c.Named = append(c.Named, via)
 	}
@@ -275,6 +287,8 @@ func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (li
 			w, err = p.dnsWay(f.cmd, &f.dns, schemes, timeout)
 		case client.ViaHTTP:
 			w, err = p.httpWay(f, schemes)
+		case client.ViaHandle:
+			w, err = p.handleWay(f, schemes, timeout)
 		case client.ViaLocal:
 			w = p.localWay(schemes)
 		}

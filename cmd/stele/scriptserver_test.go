@@ -60,6 +60,7 @@ var notRemote = map[string]string{
 	"resolve":        "resolve looks into the folder itself; over HTTP it has a protocol of its own",
 	"resolvedns":     "the same",
 	"resolvednssec":  "the same",
+	"resolvehdl":     "the same",
 	"resolveprivate": "the same",
 	"remotesecret":   "it starts servers itself",
 	"secret":         "it changes the key file between commands; remotesecret asks a server",
