@@ -38,12 +38,7 @@ func (s *Service) BeginPrefix(ctx context.Context, p *Prefix) (err error) {
 	if p.Operation == hdl.HomePrefix {
 		return nil
 	}
-	// The record of a prefix may be that of a prefix elsewhere, so what counts is a name below it.
-	below, err := s.Parse(p.prefix + "/0")
-	if err != nil {
-		return &Refusal{Code: hdl.InvalidHandle, Text: stele.Reason(err).Error(), Err: err}
-	}
-	return s.responsible(ctx, below)
+	return s.responsible(ctx, p.id)
 }
 
 // Authorise makes sure that an identity may ask.
