@@ -121,6 +121,8 @@ var settings = []Setting{
 		What: "addresses of the listeners (UDP and TCP) of the Handle protocol, for the namespaces of handles; empty: none (if it is on, the server also answers it on the web port, in HTTP)"},
 	{Name: "hdl-administrators", kind: handlesKind, Example: "300:0.NA/20.500.12345",
 		What: "handle identities that may do everything with all handles and home prefixes, each an index and a handle whose value has the key; empty: none"},
+	{Name: "hdl-client-certificates", kind: boolKind, Usual: "false", Example: "true",
+		What: "ask clients of HTTPS for a certificate, by which administrators of handles may prove who they are over the REST interface; a client without one is answered all the same, but a browser whose user has certificates asks the user to choose one"},
 	{Name: "hdl-admin-udp", kind: boolKind, Usual: "false", Example: "true",
 		What: "let handles be changed over UDP too; needed only if the site's HS_SITE says so"},
 	{Name: "notify-source", kind: sourcesKind, Example: "192.0.2.1,2001:db8::1",
@@ -301,6 +303,7 @@ type Values struct {
 	Handle         []string          `koanf:"hdl"`
 	HandleAdmins   []string          `koanf:"hdl-administrators"`
 	HandleAdminUDP bool              `koanf:"hdl-admin-udp"`
+	HandleCerts    bool              `koanf:"hdl-client-certificates"`
 	NotifySource   []string          `koanf:"notify-source"`
 	NotifyAllow    []string          `koanf:"notify-allow"`
 	TransferAllow  []string          `koanf:"transfer-allow"`

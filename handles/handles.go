@@ -184,6 +184,12 @@ func (s *Service) parse(ctx context.Context, handle string) (stele.ID, error) {
 	return id, s.responsible(ctx, id)
 }
 
+// Check makes sure that a text is a handle for which this server answers.
+func (s *Service) Check(ctx context.Context, handle string) error {
+	_, err := s.parse(ctx, handle)
+	return err
+}
+
 // server returns a context in which the service itself reads: it judges rights by the values of records.
 func server(ctx context.Context) context.Context { return auth.With(ctx, auth.Local()) }
 

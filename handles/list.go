@@ -38,7 +38,12 @@ func (s *Service) BeginPrefix(ctx context.Context, p *Prefix) (err error) {
 	if p.Operation == hdl.HomePrefix {
 		return nil
 	}
-	return s.responsible(ctx, p.id)
+	// The record of a prefix may be that of a prefix elsewhere, so what counts is a name below it.
+	below, err := s.Parse(p.prefix + "/0")
+	if err != nil {
+		return &Refusal{Code: hdl.InvalidHandle, Text: stele.Reason(err).Error(), Err: err}
+	}
+	return s.responsible(ctx, below)
 }
 
 // Authorise makes sure that an identity may ask.

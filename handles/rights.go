@@ -169,24 +169,42 @@ func (w *listWalk) names(ctx context.Context, ref hdl.Reference, depth int) (boo
 // MayReadValues makes sure that an identity may read the values of a handle that are not for the public.
 // Values that administrators may not read either are left out.
 func (s *Service) MayReadValues(ctx context.Context, who Identity, f *Found) ([]stele.HandleValue, error) {
-	rec, err := s.present(ctx, f.record.ID)
-	if err != nil {
+	if _, err := s.MayRead(ctx, who, f.record.ID); err != nil {
 		return nil, err
 	}
-	r, err := s.rightsIn(ctx, who, f.record.ID, rec)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.need(hdl.MayRead); err != nil {
-		return nil, err
-	}
-	values := slices.DeleteFunc(slices.Clone(f.Values), func(v stele.HandleValue) bool {
-		return !IsOpen(v) && v.Permissions&stele.AdminRead == 0
-	})
+	values := Readable(f.Values)
 	if len(values) == 0 {
 		return nil, refuse(hdl.ValuesNotFound, "")
 	}
 	return values, nil
+}
+
+// MayRead makes sure that an identity may read the values of a handle that are not for the public, and returns the
+// principal that reads them: the record itself may not be for the public either.
+func (s *Service) MayRead(ctx context.Context, who Identity, id stele.ID) (auth.Principal, error) {
+	rec, err := s.present(ctx, id)
+	if err != nil {
+		return auth.Principal{}, err
+	}
+	if rec != nil {
+		id = rec.ID // the handle may be an alias
+	}
+	r, err := s.rightsIn(ctx, who, id, rec)
+	if err != nil {
+		return auth.Principal{}, err
+	}
+	if err := r.need(hdl.MayRead); err != nil {
+		return auth.Principal{}, err
+	}
+	p, err := s.Principal(ctx, who)
+	return p.Administering(id), err
+}
+
+// Readable returns the values that administrators may read.
+func Readable(values []stele.HandleValue) []stele.HandleValue {
+	return slices.DeleteFunc(slices.Clone(values), func(v stele.HandleValue) bool {
+		return !IsOpen(v) && v.Permissions&stele.AdminRead == 0
+	})
 }
 
 // parentOf returns the record whose administrators may make a handle: that of its prefix or, for the

@@ -60,10 +60,11 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 	s.openSearch(ctx, r)
 	var err error
 	if f.digests, err = s.openDigests(f); err == nil {
-		f.handler, err = s.answers(f)
+		f.handler, err = s.answers(ctx, f)
 	}
 	if err != nil {
 		stop()
+		f.work.Wait()
 		return err
 	}
 	f.work.Go(func() { s.keepUsesOften(ctx, r) })
@@ -156,7 +157,7 @@ func (s *server) takeUp(r *registry.Registry) error {
 }
 
 // answers makes the handler that answers the public from a registry.
-func (s *server) answers(f *generation) (http.Handler, error) {
+func (s *server) answers(ctx context.Context, f *generation) (http.Handler, error) {
 	pages, languages, err := s.pages()
 	if err != nil {
 		return nil, err
@@ -173,6 +174,9 @@ func (s *server) answers(f *generation) (http.Handler, error) {
 		return public.Subject(q, rec, ns)
 	}
 	if o.Desk, err = s.desk(f, pages, languages, subject); err != nil {
+		return nil, err
+	}
+	if o.Handles, err = s.handleREST(ctx, f); err != nil {
 		return nil, err
 	}
 	if s.Reverse {

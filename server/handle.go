@@ -18,6 +18,7 @@ import (
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/hdld"
 	"github.com/stele-id/stele/serve/httpd"
+	"github.com/stele-id/stele/serve/httpd/handle"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -48,7 +49,7 @@ func (s *server) startHandle(r *registry.Registry) error {
 	h.site.Store(&hdld.Site{Primary: true})
 	ctx, stop := context.WithCancel(auth.With(context.Background(), auth.Local()))
 	h.stop = stop
-	s.readSite(ctx, h, r)
+	s.readSite(ctx, &h.site, r)
 	h.Server = hdld.New(hdld.Options{Handles: service, Now: s.now, Rand: rand.Reader, Log: s.log, Site: h.site.Load, AdminUDP: s.HandleAdminUDP})
 	at := s.Handle
 	if s.hdl != nil {
@@ -71,7 +72,7 @@ func (s *server) startHandle(r *registry.Registry) error {
 		}
 	}
 	s.hdl = h
-	go s.followSite(ctx, h, r)
+	go s.followSite(ctx, &h.site, r)
 	return nil
 }
 
@@ -109,7 +110,7 @@ func newUUID() (string, error) {
 }
 
 // followSite reads the site now and then, until the server of the protocol ends.
-func (s *server) followSite(ctx context.Context, h *handleServer, r *registry.Registry) {
+func (s *server) followSite(ctx context.Context, to *atomic.Pointer[hdld.Site], r *registry.Registry) {
 	every := time.NewTicker(siteEvery)
 	defer every.Stop()
 	for {
@@ -117,13 +118,13 @@ func (s *server) followSite(ctx context.Context, h *handleServer, r *registry.Re
 		case <-ctx.Done():
 			return
 		case <-every.C:
-			s.readSite(ctx, h, r)
+			s.readSite(ctx, to, r)
 		}
 	}
 }
 
 // readSite reads the site. What can't be read is logged, and the server goes on with what it has.
-func (s *server) readSite(ctx context.Context, h *handleServer, r *registry.Registry) {
+func (s *server) readSite(ctx context.Context, to *atomic.Pointer[hdld.Site], r *registry.Registry) {
 	site, err := r.Registrar.HandleSite(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -155,7 +156,30 @@ func (s *server) readSite(ctx context.Context, h *handleServer, r *registry.Regi
 		s.log.Error("the site of the Handle protocol is damaged; set it up again with 'stele handle setup'", "err", err)
 		return
 	}
-	h.site.Store(next)
+	to.Store(next)
+}
+
+// handleREST returns what answers administrators of handles over the web. It is there whether or not the server
+// speaks the Handle protocol itself: it answers for the namespaces of handles, and for no prefix if there are none.
+func (s *server) handleREST(ctx context.Context, f *generation) (*handle.Handler, error) {
+	service, err := s.handleService(f.registry)
+	if err != nil {
+		return nil, err
+	}
+	site := new(atomic.Pointer[hdld.Site])
+	if f.hdl != nil {
+		site = &f.hdl.site
+	} else {
+		s.readSite(ctx, site, f.registry)
+		f.work.Go(func() { s.followSite(ctx, site, f.registry) })
+	}
+	return handle.New(handle.Options{Handles: service, Now: s.now, Rand: rand.Reader, Log: s.log, Client: httpd.ClientAddr, Proxied: httpd.IsFromProxy,
+		Costs: s.costs, Turns: s.turns, Site: func() handle.Site {
+			if at := site.Load(); at != nil {
+				return handle.Site{Octets: at.Octets, Key: at.Key}
+			}
+			return handle.Site{}
+		}})
 }
 
 // endHandle ends the server of the protocol.

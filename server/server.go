@@ -9,6 +9,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -327,6 +328,9 @@ func (s *server) openPublic(handler http.Handler, numbers *metrics) error {
 	server.ConnState = numbers.counted(server.ConnState)
 	if s.https.Listener != nil {
 		server.TLSConfig = s.certificates.config()
+		if s.HandleCerts {
+			server.TLSConfig.ClientAuth = tls.RequestClientCert // whether it proves anything is judged later
+		}
 		s.open(&s.https, server, server.ServeTLS)
 	}
 	s.open(&s.http, server, server.Serve)

@@ -105,7 +105,7 @@ var rooms = []room{
 	{folder: "config", may: ". internal/spelling internal/terminal audit auth mail scheme/* serve/* store/postgres"},
 
 	// A server is handed a store and the schemes; it never picks them.
-	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "usage store/mem scheme/all"},
+	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds handles mint namespaces proof publish resolver registrar wire/hdl web", tests: "secret usage store/mem scheme/all"},
 	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "links usage store/mem scheme/all"},
 	{folder: "serve/desk", may: ". document internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage"},
 	{folder: "serve/hdld", may: ". internal/limit auth handles wire/hdl", tests: "document registrar resolver secret store/mem scheme/all"},

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/handles"
 	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/resolver"
 )
@@ -28,7 +28,7 @@ const (
 const maxParameters = 8 << 10
 
 // handles answers the REST interface of the Handle System's own server, release 9, at
-// /api/handles/. It only reads: writing takes a handle's key, and this server knows none.
+// /api/handles/. It only reads; package handle knows who administers handles, and writes.
 func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, rest := t.segment()
 	_, text, _ := strings.Cut(rest, "/")
@@ -46,8 +46,7 @@ func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarge
 		w.Header().Set("Content-Length", "0")
 		return
 	case http.MethodPut, http.MethodDelete:
-		w.Header()["Connection"] = closing // the server does not read the body
-		h.writeHandle(w, r, q, handleRefusal{Code: handleNeedsKnowing, Handle: decodeHandle(text)})
+		h.administerHandle(w, r, rest, q)
 		return
 	default:
 		w.Header()["Connection"] = closing
@@ -56,9 +55,9 @@ func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarge
 	}
 	switch {
 	case text != "":
-		h.writeHandle(w, r, q, h.readHandle(w.Header(), r, text, q))
+		h.showHandle(w, r, rest, q)
 	case q.Has("prefix"): // the public may not list the handles below a prefix
-		h.writeHandle(w, r, q, handleRefusal{Code: handleNeedsKnowing, Handle: q.Get("prefix")})
+		h.administerHandle(w, r, rest, q)
 	default:
 		h.writeHandle(w, r, q, handleRefusal{Code: handleInvalid, Message: "Empty handle invalid"})
 	}
@@ -80,7 +79,11 @@ func (h *Handler) readHandle(head http.Header, r *http.Request, text string, q u
 		return handleRefusal{Code: handleInvalid, Message: whyNoHandle(err), Handle: text}
 	}
 	handle := spelledHandle(id, text)
-	res, err := h.o.Resolver.Resolve(r.Context(), resolver.Request{ID: id, Given: text, Who: auth.From(r.Context())})
+	reader, err := h.readerOf(r, id)
+	if err != nil {
+		return h.missingHandle(r, id, handle, err)
+	}
+	res, err := h.o.Resolver.Resolve(r.Context(), resolver.Request{ID: id, Given: text, Who: reader.principal})
 	switch {
 	case err != nil:
 		return h.missingHandle(r, id, handle, err)
@@ -94,8 +97,13 @@ func (h *Handler) readHandle(head http.Header, r *http.Request, text string, q u
 	open := openValues(values)
 	res.TTL = h.valuesTTL(&res, open, stele.MaxTTL)
 	h.keep(head, &res)
-	if q.Has("publicOnly") && !isTrue(q, "publicOnly") && len(open) < len(values) {
-		return handleRefusal{Code: handleNeedsKnowing, Handle: handle}
+	if len(open) < len(values) && !isTrue(q, "publicOnly") {
+		switch {
+		case reader.mayRead:
+			open = handles.Readable(values)
+		case q.Has("publicOnly"): // all of them are wanted
+			return handleRefusal{Code: reader.lacks, Handle: handle, status: http.StatusForbidden}
+		}
 	}
 	return newHandleAnswer(handle, open)
 }

@@ -4,8 +4,8 @@
 // what they know.
 //
 // It decodes a request, calls the resolver or the registrar, and encodes the
-// answer. It never fetches what a target points at, never writes to the registry,
-// and works on the raw request target: a router that cleans paths corrupts
+// answer. It never fetches what a target points at, leaves writing to the handlers of
+// the API and of handles, and works on the raw request target: a router that cleans paths corrupts
 // identifiers. Errors become status codes in one table, in problem.go.
 package httpd
 
@@ -25,6 +25,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/serve/httpd/handle"
 	"github.com/stele-id/stele/web"
 )
 
@@ -84,6 +85,10 @@ type Options struct {
 	// Tunnel answers a request of the Handle protocol in HTTP, and returns false if the request is another
 	// one; nil: the protocol is not served.
 	Tunnel func(w http.ResponseWriter, r *http.Request) bool
+
+	// Handles answers those who administer handles over the Handle System's REST interface; nil: handles are
+	// only read.
+	Handles *handle.Handler
 
 	// Pointing answers the reverse look-ups of RFC 2483 (L2Ns, L2Ls, L2C), which let the
 	// public list what a publisher has; nil: they are off.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stele-id/stele/serve/httpd/handle"
 	"github.com/stele-id/stele/web"
 )
 
@@ -72,6 +73,12 @@ func (h *Handler) api(w http.ResponseWriter, r *http.Request, t requestTarget) {
 		note(w, "handles", "")
 		if w, r, ok := h.identifyReader(w, r); ok && h.await(w, r) {
 			h.handles(w, r, t)
+		}
+		return
+	case h.o.Handles != nil && handle.Serves(which):
+		note(w, "handles", "")
+		if h.await(w, r) {
+			h.o.Handles.Serve(w, r, handle.Request{Path: rest, Query: readParameters(t.query)})
 		}
 		return
 	case which == "v1" && h.o.API != nil:
