@@ -18,6 +18,7 @@ type FileOptions struct {
 	Update    bool   // change records that are registered already
 	Again     bool   // start over, even if an earlier import of the file is complete
 	Fresh     bool   // ignore the times and authors of creation and change that records give
+	Secrets   bool   // records may have secrets in clear, which the registry encrypts
 
 	Replace     bool     // with Update: remove what the file leaves out
 	EmptyClears bool     // with Update: an empty cell of a CSV file removes what is there
@@ -50,6 +51,9 @@ func (o *FileOptions) mode() string {
 	if o.Replace {
 		mode += " replace"
 	}
+	if o.Secrets {
+		mode += " secrets"
+	}
 	if o.EmptyClears {
 		mode += " empty-clears"
 	}
@@ -59,12 +63,12 @@ func (o *FileOptions) mode() string {
 	return mode
 }
 
-// FileImport is the import of a file.
+// FileImport is the import of a file, or of several that belong together.
 type FileImport struct {
 	*Importer
-	File   *File
-	Rows   *Reader
-	parser *Parser
+	File *File
+	Text *Reader // nil if other rows than those of this package are read
+	rows Rows
 }
 
 // NewFileImport finds out what a file is, and how far an earlier import of it is.
@@ -73,28 +77,42 @@ func NewFileImport(ctx context.Context, to Destination, schemes *stele.Schemes, 
 	if err != nil {
 		return nil, err
 	}
-	im := &FileImport{File: f, Rows: NewReader(f)}
-	if im.parser, err = NewParser(schemes, im.Rows, f.Name, format); err != nil {
+	text := NewReader(f)
+	parser, err := NewParser(schemes, text, f.Name, format)
+	if err != nil {
 		return nil, err
 	}
+	im := &FileImport{File: f, Text: text, rows: textRows{text, parser}}
+	return im, im.begin(ctx, to, f.Key, parser.Title, o)
+}
+
+// NewRowsImport finds out how far an earlier import is of rows that are not lines of JSON or CSV.
+// The file is the first that is read. Key names all of them as they are now; "" if that is not known.
+func NewRowsImport(ctx context.Context, to Destination, rows Rows, f *File, key string, o FileOptions) (*FileImport, error) {
+	im := &FileImport{File: f, rows: rows}
+	return im, im.begin(ctx, to, key, nil, o)
+}
+
+func (im *FileImport) begin(ctx context.Context, to Destination, key string, title []byte, o FileOptions) error {
+	f := im.File
 	label := filepath.Base(f.Name)
 	im.Importer = &Importer{
-		To: to, Label: label[:min(len(label), registrar.MaxLabel)], ChunkRows: o.ChunkRows, MaxErrors: o.MaxErrors, Update: o.Update, Fresh: o.Fresh, DryRun: o.DryRun,
-		Rejects: &Rejects{Path: o.Rejects, Out: o.Complaints, Header: im.parser.Title}, Changed: o.Changed,
+		To: to, Label: label[:min(len(label), registrar.MaxLabel)], ChunkRows: o.ChunkRows, MaxErrors: o.MaxErrors, Update: o.Update, Fresh: o.Fresh, DryRun: o.DryRun, Secrets: o.Secrets,
+		Rejects: &Rejects{Path: o.Rejects, Out: o.Complaints, Header: title}, Changed: o.Changed,
 	}
 	if o.Rejects == "" && f.Path != "" {
 		im.Rejects.Path = f.Path + ".rejects"
 	}
-	if f.Key != "" && !o.DryRun {
-		im.Key = f.Key + " " + o.mode()
+	if key != "" && !o.DryRun {
+		im.Key = key + " " + o.mode()
 	}
 	if o.Again {
-		return im, nil
+		return nil
 	}
-	return im, im.Resume(ctx)
+	return im.Resume(ctx)
 }
 
 // Run imports the rest of the file. Progress is called when the first row is about to be read.
 func (im *FileImport) Run(ctx context.Context, progress func() Progress) error {
-	return im.Importer.Run(ctx, im.parser, im.Rows, im.File.ReadError, progress)
+	return im.Importer.Run(ctx, im.rows, im.File.ReadError, progress)
 }

@@ -49,6 +49,7 @@ type Importer struct {
 	Update    bool   // change records that are registered already
 	Fresh     bool   // ignore the times and authors of creation and change that records give
 	DryRun    bool   // write nothing
+	Secrets   bool   // records may have secrets in clear, which the registry encrypts
 
 	Changed func(row *Row, fields []registrar.FieldChange) // what an update would change, in a dry run
 
@@ -89,10 +90,10 @@ func (im *Importer) Overflowed() bool {
 // ErrTooMany says that more rows were rejected than may be.
 var ErrTooMany = stele.Messagef("import.too-many-rejected", "too many lines are rejected")
 
-// Run imports what a reader brings, from the bookmark on. The number of the import and what
+// Run imports what rows bring, from the bookmark on. The number of the import and what
 // became of the rows are kept with it, also after an interrupt. If reading fails, explain
 // says why.
-func (im *Importer) Run(ctx context.Context, parser *Parser, rows *Reader, explain func(error) error, start func() Progress) (err error) {
+func (im *Importer) Run(ctx context.Context, rows Rows, explain func(error) error, start func() Progress) (err error) {
 	defer func() { err = errors.Join(err, im.Rejects.Close()) }()
 	if im.Mark.Offset > 0 {
 		if err := rows.SkipTo(im.Mark.Offset, im.Mark.Line); err != nil {
@@ -103,7 +104,7 @@ func (im *Importer) Run(ctx context.Context, parser *Parser, rows *Reader, expla
 	im.progress = start()
 	im.committer = &Committer{
 		To:        im.To,
-		Options:   registrar.ImportOptions{Update: im.Update, DryRun: im.DryRun, Keep: !im.Fresh, Import: im.Mark.Import},
+		Options:   registrar.ImportOptions{Update: im.Update, DryRun: im.DryRun, Keep: !im.Fresh, Import: im.Mark.Import, Secrets: im.Secrets},
 		Limit:     ChunkLimit{Rows: im.ChunkRows, Bytes: chunkBytes},
 		Idle:      time.Second,
 		Begin:     im.begin,
@@ -117,7 +118,7 @@ func (im *Importer) Run(ctx context.Context, parser *Parser, rows *Reader, expla
 	}
 	flowing, stop := context.WithCancel(ctx)
 	defer stop()
-	return im.committer.Run(ctx, parser.Flow(flowing, rows, inFlight, explain))
+	return im.committer.Run(ctx, NewFlow(flowing, rows, inFlight, explain))
 }
 
 // begin returns the number of the import.

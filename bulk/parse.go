@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
-	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/registrar"
@@ -51,7 +49,6 @@ func NewParser(schemes *stele.Schemes, r *Reader, name string, format Format) (*
 
 // parse fills in what the rows of a block say.
 func (p *Parser) parse(b *Block) {
-	defer close(b.done)
 	switch {
 	case b.Long > 0:
 		b.Rows = []Row{{Line: b.Line, Err: p.tooLong(b.Long, b.Text)}}
@@ -167,80 +164,16 @@ func NewLineParser(schemes *stele.Schemes, maxLine int, merges bool) *Parser {
 	return &Parser{schemes: schemes, most: maxLine, format: Format{Rows: RowOptions{Merges: merges}}}
 }
 
-// Flow is an import under way: one goroutine reads, some parse, and the
-// caller takes the blocks and commits.
-type Flow struct {
-	blocks chan *Block   // in order; their done is closed when they are parsed
-	room   chan struct{} // a token for each piece in flight
-	err    error         // why reading ended, if not at the end; set before blocks is closed
+// textRows are the rows that a Reader cuts and a Parser parses.
+type textRows struct {
+	*Reader
+	parser *Parser
 }
 
-// Flow starts reading and parsing. It ends when the context does, or when all is
-// read. If reading fails, explain says why. At most so many pieces of text, of 256 KiB, are
-// read and not released: that bounds the memory of an import.
+// Parse implements [Rows].
+func (t textRows) Parse(b *Block) { t.parser.parse(b) }
+
+// Flow starts reading and parsing; see [NewFlow].
 func (p *Parser) Flow(ctx context.Context, r *Reader, pieces int, explain func(error) error) *Flow {
-	f := &Flow{blocks: make(chan *Block, pieces), room: make(chan struct{}, pieces)}
-	work := make(chan *Block)
-	var parsers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		parsers.Go(func() {
-			for b := range work {
-				p.parse(b)
-			}
-		})
-	}
-	go func() {
-		f.err = f.read(ctx, r, work, explain)
-		close(work)
-		parsers.Wait()
-		close(f.blocks)
-	}()
-	return f
-}
-
-// read hands blocks to the parsers and, in order, to the caller.
-func (f *Flow) read(ctx context.Context, r *Reader, work chan<- *Block, explain func(error) error) error {
-	text := 0 // bytes for which no room is taken yet
-	for {
-		b, err := r.Next()
-		if err == io.EOF {
-			return nil
-		} else if err != nil {
-			return explain(err)
-		}
-		// A block that is smaller than a piece takes room with others: a client may send a line
-		// at a time, and must not use up the room with a few hundred bytes.
-		for text += len(b.Text); text >= blockBytes; text -= blockBytes {
-			select {
-			case f.room <- struct{}{}:
-				b.pieces++
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		select {
-		case f.blocks <- b:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		select {
-		case work <- b:
-		case <-ctx.Done():
-			close(b.done)
-			return ctx.Err()
-		}
-	}
-}
-
-// Blocks returns the channel of blocks, in order. It is closed at the end.
-func (f *Flow) Blocks() <-chan *Block { return f.blocks }
-
-// Parsed is closed when the rows of the block are there.
-func (b *Block) Parsed() <-chan struct{} { return b.done }
-
-// Release gives back the room of a block.
-func (f *Flow) Release(b *Block) {
-	for range b.pieces {
-		<-f.room
-	}
+	return NewFlow(ctx, textRows{r, p}, pieces, explain)
 }

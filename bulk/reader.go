@@ -26,7 +26,7 @@ type Block struct {
 	Long int   // if not 0: the block is the beginning of one row, of so many bytes
 
 	Rows   []Row
-	done   chan struct{} // closed by the parser
+	done   chan struct{} // closed when it is parsed; made by the flow
 	pieces int           // how much of the flow's room it takes
 }
 
@@ -149,7 +149,7 @@ func (r *Reader) take(n, long int) *Block {
 	} else {
 		r.room = nil
 	}
-	b := &Block{Text: text, Line: r.line, Long: long, done: make(chan struct{})}
+	b := &Block{Text: text, Line: r.line, Long: long}
 	r.advance(n)
 	if text[n-1] != '\n' {
 		r.line++ // the last line has no end
@@ -199,7 +199,7 @@ func (r *Reader) tooLong() (*Block, error) {
 		}
 		r.fill()
 	}
-	return &Block{Text: head, Line: line, Next: r.line, End: r.offset, Read: r.read(), Long: size, done: make(chan struct{})}, nil
+	return &Block{Text: head, Line: line, Next: r.line, End: r.offset, Read: r.read(), Long: size}, nil
 }
 
 // cut returns the end of the last whole row that is read; 0 if there is none.

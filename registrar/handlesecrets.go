@@ -76,7 +76,7 @@ func (r *Registrar) hideSecrets(ctx context.Context, op string, c *stele.Commit)
 				continue
 			}
 			if len(v.Data) > maxHandleSecret {
-				return refuse(op, rec.ID, stele.Invalid, "handle-value.secret-too-long", "the secret of the value {index} has {size} bytes; {most} are the most", v.Index, len(v.Data), maxHandleSecret)
+				return secretTooLong(op, rec.ID, v)
 			}
 			name, under, change, err := r.sealHandleSecret(ctx, v.Data)
 			if err != nil {
@@ -88,6 +88,21 @@ func (r *Registrar) hideSecrets(ctx context.Context, op string, c *stele.Commit)
 		rec.Values = values
 	}
 	underKey(c, key)
+	return nil
+}
+
+// secretTooLong refuses a secret.
+func secretTooLong(op string, id stele.ID, v *stele.HandleValue) error {
+	return refuse(op, id, stele.Invalid, "handle-value.secret-too-long", "the secret of the value {index} has {size} bytes; {most} are the most", v.Index, len(v.Data), maxHandleSecret)
+}
+
+// tooLongSecret returns a value of a record whose secret is too long; nil if there is none.
+func tooLongSecret(rec *stele.Record) *stele.HandleValue {
+	for i := range rec.Values {
+		if v := &rec.Values[i]; isClearSecret(v) && len(v.Data) > maxHandleSecret {
+			return v
+		}
+	}
 	return nil
 }
 

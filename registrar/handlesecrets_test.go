@@ -2,6 +2,8 @@ package registrar
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -110,5 +112,73 @@ func TestHandleSecretsRefused(t *testing.T) {
 	}
 	if _, err := f.HandleSecret(t.Context(), &dangling.Values[0]); stele.KindOf(err) != stele.NotFound {
 		t.Errorf("a reference to nothing gives %v", err)
+	}
+}
+
+// TestIngestSecrets: an administrator's import encrypts secrets, also where records are not committed
+// like others. What is imported twice is the same, and makes no further cells.
+func TestIngestSecrets(t *testing.T) {
+	f := newFixture(t)
+	f.o.Secrets = ringOf(testKey(t))
+	f.space("20.500.1/", owner("ann"))
+	chunk := func(n int, clear string) (list []*stele.Record) {
+		for i := range n {
+			rec := &stele.Record{ID: f.id(fmt.Sprintf("20.500.1/X%d", i)), State: stele.Active}
+			if i%2 == 0 {
+				rec.Values = []stele.HandleValue{{Index: 300, Type: "HS_SECKEY", Data: []byte(clear), Permissions: stele.AdminRead}}
+			}
+			list = append(list, rec)
+		}
+		return list
+	}
+	cells := func() (n int) {
+		for _, err := range f.store.Cells(f.admin, HandleSecretCells, "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		return n
+	}
+	ingest := func(list []*stele.Record, o ImportOptions, want func(error) bool) {
+		t.Helper()
+		errs, err := f.Ingest(f.admin, list, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, err := range errs {
+			if !want(err) {
+				t.Fatalf("record %d: %v", i, err)
+			}
+		}
+	}
+	good := func(err error) bool { return err == nil }
+	same := func(err error) bool { return errors.Is(err, ErrUnchanged) }
+	if _, err := f.Ingest(as("ann"), chunk(1, "open sesame"), ImportOptions{Secrets: true}); stele.KindOf(err) != stele.Forbidden {
+		t.Errorf("the owner of the namespace gets %v", err)
+	}
+	const many = few + 2
+	ingest(chunk(many, "open sesame"), ImportOptions{Secrets: true, DryRun: true}, good)
+	if n := cells(); n != 0 {
+		t.Errorf("a dry run made %d cells", n)
+	}
+	ingest(chunk(many, "open sesame"), ImportOptions{Secrets: true}, good)
+	ingest(chunk(many, "open sesame"), ImportOptions{Secrets: true}, same)
+	ingest(chunk(many, "open sesame"), ImportOptions{Secrets: true, Update: true}, same)
+	if n := cells(); n != many/2 {
+		t.Errorf("there are %d cells, want %d", n, many/2)
+	}
+	ingest(chunk(1, "another"), ImportOptions{Secrets: true}, func(err error) bool { return stele.KindOf(err) == stele.Conflict && !same(err) })
+	if n := cells(); n != many/2 {
+		t.Errorf("a refused record made a cell: there are %d", n)
+	}
+	ingest(chunk(1, "another"), ImportOptions{Secrets: true, Update: true}, good)
+	ingest(chunk(1, strings.Repeat("x", maxHandleSecret+1)), ImportOptions{Secrets: true, Update: true}, func(err error) bool { return stele.KindOf(err) == stele.Invalid })
+	rec, err := f.Registrar.store.Record(f.admin, f.id("20.500.1/X0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := f.HandleSecret(f.admin, &rec.Values[0]); err != nil || string(got) != "another" {
+		t.Errorf("the secret is %q, %v", got, err)
 	}
 }

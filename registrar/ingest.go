@@ -49,6 +49,11 @@ type ImportOptions struct {
 	// administrator may.
 	Keep bool
 
+	// Secrets lets records have handle values of type HS_SECKEY in clear. They are encrypted before
+	// the records are written, which have references to them. Only an administrator may. Without it
+	// a record with such a value is refused.
+	Secrets bool
+
 	// Name names the import, and Bookmark says how far it is with this chunk. They
 	// are committed together with it, or after all of it: an import that continues from
 	// its bookmark writes nothing twice. No bookmark is kept if Name is empty.
@@ -100,7 +105,7 @@ func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o Impor
 	if err := identify(ctx, op); err != nil {
 		return nil, err
 	}
-	if o.Keep {
+	if o.Keep || o.Secrets {
 		if err := administrate(ctx, op, stele.ID{}); err != nil {
 			return nil, err
 		}
@@ -165,7 +170,7 @@ type intake struct {
 func (in *intake) find(ctx context.Context) error {
 	in.before = make([]*stele.Record, len(in.records))
 	if !in.o.Update {
-		return nil
+		return in.findSecrets(ctx)
 	}
 	return in.lookUpAll(ctx, func(int) bool { return true }, func(i int, before *stele.Record) {
 		if rec := in.records[i]; before.ID != rec.ID {
@@ -291,8 +296,13 @@ func (in *intake) ready(ctx context.Context, i int) error {
 			t.At = before.Tombstone.At
 		}
 	}
-	if hasClearSecret(rec) {
-		return refuse("import", rec.ID, stele.Invalid, "import.secret-in-clear", "it has a handle value of type HS_SECKEY, and an import would keep that secret in clear; leave the value out, and write it with a Handle client")
+	if in.o.Secrets && before != nil {
+		if err := in.keepSecrets(ctx, before, rec); err != nil {
+			return err
+		}
+	}
+	if !in.o.Secrets && hasClearSecret(rec) {
+		return refuse("import", rec.ID, stele.Invalid, "import.secret-in-clear", "it has a handle value of type HS_SECKEY, and an import would keep that secret in clear; leave the value out, and write it with a Handle client, or let an administrator import it with --with-secrets")
 	}
 	if err := in.admitKept(ctx, "import", at, before, rec, in.o.Keep); err != nil {
 		return err
@@ -384,6 +394,9 @@ func (in *intake) rehearse(ctx context.Context) error {
 func (in *intake) write(ctx context.Context) error {
 	bookmark, err := in.bookmark(ctx)
 	if err != nil {
+		return err
+	}
+	if err := in.sealSecrets(ctx); err != nil {
 		return err
 	}
 	var fresh, changed []int

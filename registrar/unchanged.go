@@ -20,7 +20,7 @@ func (in *intake) recognise(ctx context.Context) error {
 		case saysSame(have, rec):
 			rec.Version, in.errs[i] = have.Version, ErrUnchanged
 		case have.ID == rec.ID && !in.o.Update:
-			in.errs[i] = refuse("import", rec.ID, stele.Conflict, "record.registered-differently", "it is registered already, and says something else; only an update changes it")
+			in.errs[i] = differs(rec)
 		}
 	})
 }
@@ -38,4 +38,9 @@ func saysSame(have, rec *stele.Record) bool {
 	}
 	c.Aliases = have.Aliases
 	return have.ID == rec.ID && sameRecord(have, &c)
+}
+
+// differs refuses a record that is registered with other content.
+func differs(rec *stele.Record) error {
+	return refuse("import", rec.ID, stele.Conflict, "record.registered-differently", "it is registered already, and says something else; only an update changes it")
 }

@@ -177,7 +177,7 @@ func (p *program) importRecords(ctx context.Context, l *Registry, f *bulk.File, 
 		im.progress.End()
 	}
 	err = errors.Join(err, finish(ctx))
-	p.tellEncoding(im.Rows, f)
+	p.tellEncoding(im.Text, f)
 	return p.importReport(im, p.now().Sub(begin), err)
 }
 
@@ -270,7 +270,7 @@ func (im *importing) rate(took time.Duration) int64 {
 
 // tellEncoding says in which encoding a CSV file was read, if it is not UTF-8.
 func (p *program) tellEncoding(rows *bulk.Reader, f *bulk.File) {
-	if rows.Decoder() == nil {
+	if rows == nil || rows.Decoder() == nil {
 		return
 	}
 	if found, lines := rows.Decoder().Found(); found != bulk.UTF8 {
