@@ -244,8 +244,9 @@ func (v *HandleValue) check(f *Report, path string) {
 		return
 	}
 	for i, ref := range v.References {
-		if err := CheckText("", ref.Handle); err != nil {
-			f.Add(ItemPath(path+".references", i)+".handle", err)
+		// It is a name as another server keeps it, which may have any characters.
+		if ref.Handle == "" || len(ref.Handle) > MaxText || !utf8.ValidString(ref.Handle) {
+			f.Add(ItemPath(path+".references", i)+".handle", CheckText("", ref.Handle))
 		}
 	}
 }

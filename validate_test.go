@@ -105,6 +105,8 @@ func TestValidateRecord(t *testing.T) {
 		"data":              {func(r *stele.Record) { r.Values[1].Data = make([]byte, stele.MaxData+1) }, "values[1].data: has 65537 bytes; 65536 are the most"},
 		"permissions":       {func(r *stele.Record) { r.Values[1].Permissions = 0x10 }, "values[1].permissions: has bits that mean nothing: 0x10"},
 		"reference":         {func(r *stele.Record) { r.Values[0].References[0].Handle = "" }, "values[0].references[0].handle: "},
+		"long reference":    {func(r *stele.Record) { r.Values[0].References[0].Handle = strings.Repeat("x", stele.MaxText+1) }, "values[0].references[0].handle: "},
+		"broken reference":  {func(r *stele.Record) { r.Values[0].References[0].Handle = "a/\xff" }, "values[0].references[0].handle: "},
 		"many references":   {func(r *stele.Record) { r.Values[0].References = make([]stele.HandleReference, 1001) }, "values[0].references: has 1001 items"},
 		"many values":       {func(r *stele.Record) { r.Values = make([]stele.HandleValue, stele.MaxValues+1) }, "values: has 1001 items"},
 		"reader":            {func(r *stele.Record) { r.Readers[1] = "staff" }, `readers[1]: "staff" is not a user or group; write user: or group:`},

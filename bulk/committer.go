@@ -151,7 +151,7 @@ func (c *Committer) take(ctx context.Context, flow *Flow, b *Block) error {
 		return err
 	}
 	c.chunk = append(c.chunk, b)
-	c.size.Rows, c.size.Lines, c.size.Bytes = c.size.Rows+len(b.Rows), c.size.Lines+b.Next-b.Line, c.size.Bytes+len(b.Text)
+	c.size.Rows, c.size.Lines, c.size.Bytes = c.size.Rows+len(b.Rows), c.size.Lines+b.Next-b.Line, c.size.Bytes+b.bytes()
 	reached := func(size, limit int) bool { return limit > 0 && size >= limit }
 	if reached(c.size.Rows, c.Limit.Rows) || reached(c.size.Lines, c.Limit.Lines) || reached(c.size.Bytes, c.Limit.Bytes) {
 		return c.commit(ctx, flow)

@@ -69,7 +69,7 @@ func (f *Flow) read(ctx context.Context, rows Rows, work chan<- *Block, explain 
 		b.done = make(chan struct{})
 		// A block that is smaller than a piece takes room with others: a client may send a line
 		// at a time, and must not use up the room with a few hundred bytes.
-		for text += len(b.Text); text >= blockBytes; text -= blockBytes {
+		for text += b.bytes(); text >= blockBytes; text -= blockBytes {
 			select {
 			case f.room <- struct{}{}:
 				b.pieces++

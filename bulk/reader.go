@@ -24,11 +24,15 @@ type Block struct {
 	End  int64 // offset after it
 	Read int64 // how much of the file was read for it, compressed as it is
 	Long int   // if not 0: the block is the beginning of one row, of so many bytes
+	Size int   // bytes that its rows take, if Text does not say it
 
 	Rows   []Row
 	done   chan struct{} // closed when it is parsed; made by the flow
 	pieces int           // how much of the flow's room it takes
 }
+
+// bytes returns how much memory the rows take.
+func (b *Block) bytes() int { return max(len(b.Text), b.Size) }
 
 // Row is a row and what it says: a record, a namespace, or an error.
 type Row struct {

@@ -69,3 +69,12 @@ func AppendValue(b []byte, v *stele.HandleValue) []byte {
 	_ = encoder.Encode(Exact(v)) // it is made of texts, numbers and lists, which can always be written
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
+
+// Quote returns a text as a string of JSON.
+func Quote(text string) []byte {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(text) // a string can always be written
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,316 @@
+package foreign
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/wire/hdl"
+)
+
+// folded reads files in which what is known of a record is in several places: it sorts what they
+// do by names, keeps the order for each, and makes of it what the server would have in the end.
+type folded struct {
+	s     *Source
+	texts []*window
+
+	sorter   *sorter
+	seq      uint64
+	since    uint64 // what was done before is void
+	prefixes []prefixAt
+	secrets  [][]byte // the data of secrets, which are never written to a temporary file
+
+	sorted bool
+	done   int64 // how many names were handed over
+	heads  []bulk.Row
+}
+
+type prefixAt struct {
+	name string
+	line int
+}
+
+// The kinds of what is done with a record.
+const (
+	opSet    = iota // it has these values and no others
+	opErase         // it is gone, if it was there
+	opPut           // it has this value too (a row of SQL)
+	opCreate        // as opSet, if it is not there
+	opAdd           // it has these values too, if their indexes are free
+	opModify        // these values replace those with their indexes
+	opRemove        // the values with these indexes are gone
+	opDelete        // it is gone; it must be there
+	opFault         // something about it can't be read
+)
+
+// commands are what batch files call kinds.
+var commands = map[byte]string{opCreate: "CREATE", opAdd: "ADD", opModify: "MODIFY", opRemove: "REMOVE", opDelete: "DELETE"}
+
+// op is what is done with a record.
+type op struct {
+	kind   byte
+	line   int
+	name   string // in its spelling
+	values []hdl.Value
+	index  []uint32 // of opRemove
+	text   string   // of opFault
+}
+
+const (
+	maxSecrets = 1 << 20
+	maxOps     = 100_000 // with one record
+)
+
+func newFolded(s *Source, texts []*window) *folded {
+	return &folded{s: s, texts: texts, sorter: newSorter(s.o.TempDir, s.o.Memory)}
+}
+
+func (f *folded) close() error { return f.sorter.close() }
+
+// add hands over what is done with a record. It leaves out at once what will not be imported, so that
+// no temporary file has it.
+func (f *folded) add(name string, line int, o op) error {
+	o.name, o.line = name, line
+	for i := range o.values {
+		v := &o.values[i]
+		if !isSecret(string(v.Type)) {
+			continue
+		}
+		if !f.s.o.Secrets {
+			v.Data = nil // it will be left out, and counted
+			continue
+		}
+		if len(f.secrets) >= maxSecrets {
+			return failf(stele.Exhausted, "import.foreign-too-many-secrets", "the files have more than {most} secrets", maxSecrets)
+		}
+		f.secrets = append(f.secrets, slices.Clone(v.Data))
+		v.Data = appendNumber(nil, uint64(len(f.secrets)-1))
+	}
+	f.seq++
+	return f.sorter.add(upper(name), f.seq, o.append(nil))
+}
+
+func (f *folded) unhome(name string) {
+	f.prefixes = slices.DeleteFunc(f.prefixes, func(p prefixAt) bool { return strings.EqualFold(p.name, name) })
+}
+
+// read reads all files.
+func (f *folded) read() error {
+	f.sorted = true
+	// A log is replayed over dumps, in whichever order they are named.
+	order := make([]int, 0, len(f.texts))
+	for _, last := range []bool{false, true} {
+		for i, kind := range f.s.kinds {
+			if (kind == Log) == last {
+				order = append(order, i)
+			}
+		}
+	}
+	for _, i := range order {
+		w := f.texts[i]
+		var err error
+		switch f.s.kinds[i] {
+		case Log:
+			err = readLog(w, f)
+		case SQL:
+			err = readSQL(w, f)
+		case Batch:
+			err = readBatch(w, f)
+		case Dump:
+			err = f.readDump(w)
+		case JSON:
+			err = failf(stele.Invalid, "import.foreign-files-mixed", "{file} is an export in JSON, which says all by itself; import it alone", w.name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, p := range f.prefixes {
+		f.heads = append(f.heads, f.s.prefix(p.name, p.line)...)
+	}
+	return f.sorter.sort()
+}
+
+// readDump reads a dump over which a log is replayed.
+func (f *folded) readDump(w *window) error {
+	p := &dumpPart{s: f.s, w: w}
+	if err := p.header(); err != nil {
+		return err
+	}
+	for {
+		key, data, line, ok, err := p.pair()
+		if bad, is := err.(*rowError); is {
+			f.heads = append(f.heads, bulk.Row{Line: line, Err: bad.err})
+			continue
+		}
+		if err != nil || !ok {
+			return err
+		}
+		name := string(key)
+		if len(data) == 0 {
+			f.prefixes = append(f.prefixes, prefixAt{name, line})
+			continue
+		}
+		stored, bad := parseStored(data)
+		o := op{kind: opSet, values: stored}
+		if bad != nil {
+			o = op{kind: opFault, text: damaged(name, bad).Error()}
+		}
+		if err := f.add(name, line, o); err != nil {
+			return err
+		}
+	}
+}
+
+// skip implements part. What was sorted is the same each time, so names are counted.
+func (f *folded) skip(end int64, _ int) error {
+	if err := f.read(); err != nil {
+		return err
+	}
+	f.heads = nil
+	for f.done < end {
+		if _, _, err := f.sorter.next(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		f.done++
+	}
+	return nil
+}
+
+// next implements part.
+func (f *folded) next() (*bulk.Block, error) {
+	if !f.sorted {
+		if err := f.read(); err != nil {
+			return nil, err
+		}
+	}
+	b := &bulk.Block{Rows: f.heads}
+	f.heads = nil
+	for b.Size < windowBytes {
+		_, list, err := f.sorter.next()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		f.done++
+		rows, bytes := f.fold(list)
+		b.Rows = append(b.Rows, rows...)
+		b.Size += bytes + 64
+	}
+	if len(b.Rows) == 0 {
+		return nil, io.EOF
+	}
+	b.Line, b.Next, b.End = b.Rows[0].Line, b.Rows[len(b.Rows)-1].Line+1, max(f.done, 1)
+	return b, nil
+}
+
+// fold makes of what was done with a record what it is in the end: a row for it, if it is there, and one
+// for each thing that can't be done.
+func (f *folded) fold(list []entry) (rows []bulk.Row, size int) {
+	var values []hdl.Value
+	there, name, line := false, "", 0
+	refuse := func(o *op, err error) {
+		row := bulk.Row{Line: o.line, Err: err}
+		if len(rows) < maxNotes {
+			rows = append(rows, row)
+		}
+	}
+	find := func(index uint32) int {
+		return slices.IndexFunc(values, func(v hdl.Value) bool { return v.Index == index })
+	}
+	for _, e := range list {
+		if e.seq <= f.since {
+			continue
+		}
+		o, err := parseOp(e.data)
+		if err != nil { // we wrote it
+			refuse(&o, err)
+			continue
+		}
+		size += len(e.data)
+		if !there {
+			name, line = o.name, o.line
+		}
+		if command, ok := commands[o.kind]; ok && o.kind != opCreate && !there {
+			refuse(&o, failf(stele.NotFound, "import.foreign-not-created", "{command} {name}: this file does not create that handle, so that it is not known which values it has; import the file that creates it, or a dump, together with this one", command, o.name))
+			continue
+		}
+		switch o.kind {
+		case opSet:
+			values, there = o.values, true
+		case opErase:
+			values, there = nil, false
+		case opPut:
+			if find(o.values[0].Index) >= 0 {
+				refuse(&o, failf(stele.Conflict, "import.foreign-index-twice", "{name} has the value {index} twice", o.name, o.values[0].Index))
+				continue
+			}
+			values, there = append(values, o.values[0]), true
+		case opCreate:
+			if there {
+				refuse(&o, failf(stele.Conflict, "import.foreign-created-twice", "CREATE {name}: the handle is there already; the first one counts", o.name))
+				continue
+			}
+			values, there = o.values, true
+		case opAdd:
+			if at := slices.IndexFunc(o.values, func(v hdl.Value) bool { return find(v.Index) >= 0 }); at >= 0 {
+				refuse(&o, failf(stele.Conflict, "import.foreign-index-taken", "ADD {name}: the handle has a value {index} already", o.name, o.values[at].Index))
+				continue
+			}
+			values = append(values, o.values...)
+		case opModify:
+			if at := slices.IndexFunc(o.values, func(v hdl.Value) bool { return find(v.Index) < 0 }); at >= 0 {
+				refuse(&o, failf(stele.NotFound, "import.foreign-index-missing", "{command} {name}: the handle has no value {index}", commands[o.kind], o.name, o.values[at].Index))
+				continue
+			}
+			for _, v := range o.values {
+				values[find(v.Index)] = v
+			}
+		case opRemove:
+			if at := slices.IndexFunc(o.index, func(i uint32) bool { return find(i) < 0 }); at >= 0 {
+				refuse(&o, failf(stele.NotFound, "import.foreign-index-missing", "{command} {name}: the handle has no value {index}", commands[o.kind], o.name, o.index[at]))
+				continue
+			}
+			values = slices.DeleteFunc(values, func(v hdl.Value) bool { return slices.Contains(o.index, v.Index) })
+		case opDelete:
+			values, there = nil, false
+		case opFault:
+			refuse(&o, failf(stele.Invalid, "", "{cause}", stele.ReceivedMessage("import.foreign-part-unreadable", o.text, nil)))
+		}
+	}
+	if !there {
+		return rows, size
+	}
+	return append(rows, f.row(name, line, values)), size
+}
+
+// row makes the row of a record, which parse completes.
+func (f *folded) row(name string, line int, stored []hdl.Value) bulk.Row {
+	for i := range stored {
+		if v := &stored[i]; isSecret(string(v.Type)) {
+			if n, _, ok := cutNumber(v.Data); ok && n < uint64(len(f.secrets)) {
+				v.Data = f.secrets[n]
+			}
+		}
+	}
+	row := bulk.Row{Line: line}
+	values, err := fromWire(stored)
+	if err != nil {
+		row.Err = err
+		return row
+	}
+	row.Record = &stele.Record{Spelling: name, Values: values}
+	return row
+}
+
+// parse implements part.
+func (f *folded) parse(row *bulk.Row) {
+	rec := row.Record
+	row.Record = nil
+	f.s.build(row, rec.Spelling, rec.Values)
+}
