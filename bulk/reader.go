@@ -37,7 +37,8 @@ func (b *Block) bytes() int { return max(len(b.Text), b.Size) }
 // Row is a row and what it says: a record, a namespace, or an error.
 type Row struct {
 	Line      int
-	Text      []byte // as it stands there, without the line's end
+	Text      []byte        // as it stands there, without the line's end
+	Later     func() []byte // makes Text where that costs too much to be made for every row; nil if it is there
 	Record    *stele.Record
 	Patch     []byte // what is merged with a registered record, as a document; nil if the record says everything
 	Namespace *stele.Namespace

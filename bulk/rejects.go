@@ -39,6 +39,9 @@ func (j *Rejects) Add(rows []Row) error {
 			fmt.Fprintf(&b, "# it begins: %s\n", terminal.Printable(string(long.head)))
 			continue
 		}
+		if row.Later != nil {
+			row.Text = row.Later()
+		}
 		b.Write(row.Text)
 		b.WriteByte('\n')
 	}

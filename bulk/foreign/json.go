@@ -87,7 +87,7 @@ func (p *jsonPart) begin() error {
 		w.take(3)
 	}
 	p.remarks()
-	if w.peek() == 0 && w.err != nil {
+	if w.ended() {
 		p.state = atEnd
 		return w.failure()
 	}
@@ -136,7 +136,7 @@ func (p *jsonPart) skip(end int64, line int) error {
 func (p *jsonPart) step() ([]bulk.Row, error) {
 	w := p.w
 	if p.state == inLines {
-		if p.remarks(); w.peek() == 0 && w.err != nil {
+		if p.remarks(); w.ended() {
 			p.state = atEnd
 			return nil, w.failure()
 		}
@@ -152,7 +152,7 @@ func (p *jsonPart) step() ([]bulk.Row, error) {
 			return nil, nil
 		}
 		p.state = atEnd
-		if w.space(); w.peek() != 0 || w.err == nil {
+		if w.space(); !w.ended() {
 			return nil, p.broken("the end of the file")
 		}
 		return nil, w.failure()
@@ -269,11 +269,7 @@ func (p *jsonPart) value(most int) (text []byte, long int, err error) {
 				case c == '"':
 					quoted = false
 				default:
-					if n := bytes.IndexAny(rest[i:], "\"\\"); n >= 0 {
-						i += n - 1
-					} else {
-						i = len(rest) - 1
-					}
+					i += ordinary(rest[i:]) - 1
 					continue
 				}
 				if quoted || depth > 0 {
@@ -313,6 +309,17 @@ func (p *jsonPart) value(most int) (text []byte, long int, err error) {
 	}
 }
 
+// ordinary returns how many bytes stand before a quotation mark or a backslash.
+func ordinary(text []byte) int {
+	if n := bytes.IndexByte(text, '"'); n >= 0 {
+		text = text[:n]
+	}
+	if n := bytes.IndexByte(text, '\\'); n >= 0 {
+		return n
+	}
+	return len(text)
+}
+
 func (p *jsonPart) end(n, size, most int) ([]byte, int, error) {
 	text := p.w.take(n)
 	if size += n; size > most {
@@ -327,8 +334,8 @@ func (p *jsonPart) broken(want string) error {
 		return err
 	}
 	found := "the end"
-	if c := p.w.peek(); c != 0 || p.w.err == nil {
-		found = stele.Describe(rune(c))
+	if !p.w.ended() {
+		found = stele.Describe(rune(p.w.peek()))
 	}
 	return failf(stele.Invalid, "import.foreign-json-broken", "{file} is not an export of a Handle server at line {line}: {expected} should stand here, not {found}", p.w.name, p.w.line, want, found)
 }

@@ -51,8 +51,9 @@ func (s *Source) build(row *bulk.Row, name string, values []stele.HandleValue) {
 		row.Err = failf(stele.Invalid, "import.foreign-name-not-utf-8", "the name is not UTF-8: {name}", stele.Quote(name))
 		return
 	}
+	first, last := ages(values)
 	values = s.wanted(values)
-	row.Text = rowText(name, values)
+	row.Text, row.Later = nil, func() []byte { return rowText(name, values) }
 	id, err := destination.ParseHandle(s.o.Schemes, name)
 	if err != nil {
 		row.Err = err
@@ -61,15 +62,6 @@ func (s *Source) build(row *bulk.Row, name string, values []stele.HandleValue) {
 	rec := &stele.Record{ID: id, State: stele.Active, Values: values}
 	if spelling := handleMark + name; spelling != id.String() && name != id.String() {
 		rec.Spelling = spelling
-	}
-	first, last := uint32(0), uint32(0)
-	for i := range values {
-		if t := values[i].Timestamp; t != 0 {
-			if first == 0 || t < first {
-				first = t
-			}
-			last = max(last, t)
-		}
 	}
 	if first != 0 { // when its oldest value was made is the best that is known
 		rec.Created, rec.Modified = time.Unix(int64(first), 0).UTC(), time.Unix(int64(last), 0).UTC()
@@ -84,6 +76,19 @@ func (s *Source) build(row *bulk.Row, name string, values []stele.HandleValue) {
 	if s.o.Merges {
 		row.Patch = document.AppendRecord(nil, rec)
 	}
+}
+
+// ages returns the timestamps of the oldest and of the newest value; 0 if there is none.
+func ages(values []stele.HandleValue) (first, last uint32) {
+	for i := range values {
+		if t := values[i].Timestamp; t != 0 {
+			if first == 0 || t < first {
+				first = t
+			}
+			last = max(last, t)
+		}
+	}
+	return first, last
 }
 
 // rowText returns a record as a line that the reader of JSON reads, for the file of rejected rows. It

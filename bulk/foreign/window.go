@@ -98,6 +98,9 @@ func (w *window) peek() byte {
 	return w.buf[w.pos]
 }
 
+// ended reports whether nothing follows.
+func (w *window) ended() bool { return w.pos == len(w.buf) && !w.fill() }
+
 // take passes over n bytes that are in the buffer, and returns them.
 func (w *window) take(n int) []byte {
 	text := w.buf[w.pos : w.pos+n : w.pos+n]

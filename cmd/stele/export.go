@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/bulk/foreign"
 	"github.com/stele-id/stele/cmd/stele/usage"
 )
 
@@ -16,6 +19,7 @@ type exportOptions struct {
 	format     string
 	namespaces bool
 	history    bool
+	to         string
 }
 
 func (p *program) exportCommand() *cobra.Command {
@@ -36,17 +40,29 @@ people and programs to read, not for import.
 
 CSV has one row per record, with a column for every field that some record has, and
 contains all that jsonl does. Export puts an apostrophe before a cell that a spreadsheet
-would interpret as a formula; import removes it. CSV export reads the records twice.`,
+would interpret as a formula; import removes it. CSV export reads the records twice.
+
+With --to export writes handles for a Handle server: handle-json is what its tool
+LoadHandlesFromJson reads, and handle-batch is for hdl-genericbatch. Export never writes
+secrets (HS_SECKEY). It leaves out what a Handle server does not have, such as withdrawn
+records, and tells how many. A batch file has no timestamps, no references and no binary
+data, so export names the values that it can't say; use handle-json to keep everything.`,
 		Example: `  stele export > records.jsonl
   stele export ark:12345/x5 -o x5.jsonl.zst
   stele export --namespaces -o registry.jsonl.gz
-  stele export --format csv urn:example -o example.csv`,
+  stele export --format csv urn:example -o example.csv
+  stele export --to handle-json 20.500.12345/ -o handles.json
+  stele export --to handle-batch 20.500.12345/ -o handles.txt`,
 		Args: usage.AtMostOne("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				o.prefix = args[0]
 			}
 			switch {
+			case o.to != "" && !slices.Contains(foreign.Targets(), foreign.Target(o.to)):
+				return usage.Errorf(cmd, "flag.export-target-unknown", `"{target}" is not a kind of file that is known; there are handle-json and handle-batch`, o.to)
+			case o.to != "" && (o.namespaces || o.history || cmd.Flags().Changed("format")):
+				return usage.Errorf(cmd, "flag.export-to-alone", "--to writes handles in their current version; leave --format, --namespaces and --history out")
 			case o.format != "jsonl" && o.format != "csv":
 				return usage.Errorf(cmd, "flag.export-format-unknown", `"{format}" is not a format; there are jsonl and csv`, o.format)
 			case o.format == "csv" && (o.namespaces || o.history):
@@ -60,7 +76,9 @@ would interpret as a formula; import removes it. CSV export reads the records tw
 	flags.StringVar(&o.format, "format", "jsonl", "format of the file: jsonl or csv")
 	flags.BoolVar(&o.namespaces, "namespaces", false, "also write namespaces, before the records")
 	flags.BoolVar(&o.history, "history", false, "write all versions of each record")
+	flags.StringVar(&o.to, "to", "", "write a file for a Handle server, of this `kind`: handle-json or handle-batch")
 	usage.Choices(cmd, "format", "jsonl", "csv")
+	usage.Choices(cmd, "to", foreign.Targets()...)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
@@ -76,7 +94,30 @@ func (p *program) export(ctx context.Context, l *Registry, o exportOptions) erro
 		return err
 	}
 	progress := p.newProgress("export", "records", 0, nil)
+	if o.to != "" {
+		done, err := foreign.Export(ctx, l, keys, out, foreign.Target(o.to), p.tellUnsaid, progress.Add)
+		progress.End()
+		p.tellUnexported(done)
+		return out.End(err)
+	}
 	err = bulk.Export(ctx, l, keys, out, bulk.ExportOptions{CSV: o.format == "csv", Namespaces: o.namespaces, History: o.history, Progress: progress.Add})
 	progress.End()
 	return out.End(err)
+}
+
+// tellUnsaid tells what the file can't say of a handle.
+func (p *program) tellUnsaid(handle string, what error) {
+	fmt.Fprintf(p.stderr, "stele: %s: %s\n", printable(handle), printable(what.Error()))
+}
+
+// tellUnexported tells what is not in a file for a Handle server.
+func (p *program) tellUnexported(done foreign.Exported) {
+	tell := func(n int, what string) {
+		if n > 0 {
+			fmt.Fprintf(p.stderr, "stele: %s %s\n", grouped(int64(n)), what)
+		}
+	}
+	tell(done.Secrets, "secrets (HS_SECKEY) were left out; they are never exported")
+	tell(done.Hidden, "handles were left out that are withdrawn, reserved, or for some readers only")
+	tell(done.Others, "records were left out that are not handles")
 }

@@ -27,12 +27,13 @@ type importOptions struct {
 	bulk.FileOptions
 	encoding string
 	index    bool
+	handle   foreignFlags
 }
 
 func (p *program) importCommand() *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
-		Use:   "import FILE|-",
+		Use:   "import FILE...|-",
 		Short: "Register many records from a file",
 		Long: `Import reads records from a file, or from standard input if FILE is -, and registers
 them. The file has one JSON object per line, as 'stele export' and 'stele show --json'
@@ -54,6 +55,14 @@ Import knows usual names of columns, such as title, author and link; --map defin
 others. It reads files of Excel as they are: in Windows-1252, Latin-1 or UTF-16, with
 semicolons or tabs.
 
+With --from handle import reads the files of a Handle server: a JSON export, text dumps
+of Berkeley DB (handles-*.dump, nas-*.dump) with the log dbtxns.log, dumps of PostgreSQL
+and MySQL, and batch files. Name files that belong together in one command. Prefixes,
+indexes, order, TTLs, timestamps, permissions and references stay as they are. Import
+leaves out values that grant rights (HS_ADMIN, HS_VLIST, HS_PUBKEY) unless --with-admins
+is given, and secrets (HS_SECKEY) unless --with-secrets is given; it tells how many. The
+registry keeps secrets encrypted. docs/import.md describes the formats.
+
 Import prints the number of the import. 'stele import ls' lists imports, and 'stele
 revert --import NUMBER' undoes one.
 
@@ -70,11 +79,22 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
   stele import --index catalogue.jsonl.gz
   stele import --update --dry-run titles.csv
   stele import --map 'Persistent ID=id' --map 'Shelf mark=meta.shelf' catalogue.csv
+  stele import --from handle --create-namespaces export.json
+  stele import --from handle --with-admins --with-secrets handles.dump nas.dump dbtxns.log
+  stele import --from handle --format sql --map pids=handles dump.sql.gz
   stele import ls`,
-		Args: usage.OneArgument("the file (- for standard input)"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.handle.from != "" && len(args) > 1 {
+				return nil
+			}
+			return usage.OneArgument("the file (- for standard input)")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(cmd); err != nil {
 				return err
+			}
+			if o.handle.from != "" {
+				return p.importHandles(cmd, args, o)
 			}
 			f, err := p.openImport(args[0])
 			if err != nil {
@@ -94,11 +114,12 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
 	flags.BoolVar(&o.Again, "again", false, "start again, even if an earlier import of the file is complete")
 	flags.BoolVar(&o.Replace, "replace", false, "with --update: remove fields that the file does not have, except names and signatures")
 	flags.BoolVar(&o.EmptyClears, "empty-clears", false, "with --update: an empty cell of a CSV file removes the field")
-	flags.StringArrayVar(&o.Columns, "map", nil, "meaning of a column of a CSV file, as `COLUMN=FIELD`; the field - skips the column, and '*=meta' turns all unknown columns into metadata")
+	flags.StringArrayVar(&o.Columns, "map", nil, "meaning of a column of a CSV file, as `COLUMN=FIELD`; the field - skips the column, and '*=meta' turns all unknown columns into metadata. With --from handle: the usual name of a table or column of SQL")
 	flags.StringVar(&o.encoding, "encoding", string(bulk.Auto), "character encoding of a CSV file: auto, utf-8, cp1252, latin-1 or utf-16")
 	flags.BoolVar(&o.index, "index", false, "also make the search index, which 'stele find' would make later; it takes less time now, while the records are in memory")
 	flags.BoolVar(&o.Fresh, "fresh", false, "ignore what the file says about when records were created and changed, and by whom")
 	usage.Choices(cmd, "encoding", bulk.Encodings()...)
+	o.handle.add(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("map", cobra.NoFileCompletions)
 	cmd.AddCommand(p.importListCommand())
 	return cmd
@@ -113,6 +134,12 @@ func (o *importOptions) check(cmd *cobra.Command) error {
 		return usage.Errorf(cmd, "flag.empty-clears-without-update", "--empty-clears is for changing records; give --update, without --replace")
 	}
 	o.Encoding = bulk.Encoding(o.encoding)
+	if o.handle.from != "" {
+		return o.handle.check(cmd, o)
+	}
+	if err := o.handle.unused(cmd); err != nil {
+		return err
+	}
 	return checkSpreadsheet(cmd, o.Encoding, o.Columns)
 }
 
@@ -146,13 +173,18 @@ func (p *program) openImport(path string) (*bulk.File, error) {
 }
 
 // importRecords imports a file.
-func (p *program) importRecords(ctx context.Context, l *Registry, f *bulk.File, o importOptions) (err error) {
+func (p *program) importRecords(ctx context.Context, l *Registry, f *bulk.File, o importOptions) error {
 	if err := mayKeep(ctx, l, o); err != nil {
 		return err
 	}
+	return p.runImport(ctx, l, o, func(o bulk.FileOptions) (*bulk.FileImport, error) { return bulk.NewFileImport(ctx, l, l.Schemes, f, o) }, f.Size)
+}
+
+// runImport begins an import, or continues it, and prints what became of it.
+func (p *program) runImport(ctx context.Context, l *Registry, o importOptions, begin func(bulk.FileOptions) (*bulk.FileImport, error), size int64) (err error) {
 	im := &importing{shown: changeReport{out: p.stdout, json: p.json}}
 	o.ChunkRows, o.Complaints, o.Changed = l.ChunkRows, p.stderr, im.shown.add
-	if im.FileImport, err = bulk.NewFileImport(ctx, l, l.Schemes, f, o.FileOptions); err != nil {
+	if im.FileImport, err = begin(o.FileOptions); err != nil {
 		return err
 	}
 	finish := func(context.Context) error { return nil }
@@ -168,17 +200,17 @@ func (p *program) importRecords(ctx context.Context, l *Registry, f *bulk.File, 
 	if im.Mark.Offset > 0 {
 		fmt.Fprintf(p.stderr, "import: continues at line %s\n", grouped(int64(im.Mark.Line)))
 	}
-	begin := p.now()
+	started := p.now()
 	err = im.Run(ctx, func() bulk.Progress {
-		im.progress = p.newProgress("import", "lines", f.Size, im.Read)
+		im.progress = p.newProgress("import", "lines", size, im.Read)
 		return im.progress
 	})
 	if im.progress != nil {
 		im.progress.End()
 	}
 	err = errors.Join(err, finish(ctx))
-	p.tellEncoding(im.Text, f)
-	return p.importReport(im, p.now().Sub(begin), err)
+	p.tellEncoding(im.Text, im.File)
+	return p.importReport(im, p.now().Sub(started), err)
 }
 
 // mayKeep makes sure that the user is an administrator, before much is sent.

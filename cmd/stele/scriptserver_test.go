@@ -37,6 +37,7 @@ import (
 var notRemote = map[string]string{
 	"handlesetup":    "the keys of a site are made where the registry is",
 	"mail":           "it reads the settings, and needs no registry",
+	"importsecrets":  "secrets are not sent to a server",
 	"purlhost":       "a flag that is stored by who works on the folder; remotepurlhost has a server",
 	"remotepurlhost": "has a server of its own",
 	"erase":          "it looks into the files of the folder",

@@ -191,14 +191,18 @@ func (r reader) data() (data []byte) {
 	if r.Next() == '"' {
 		return octets(r.String())
 	}
-	format, later := "", func(func()) {}
-	given := false
+	format, given := "", false
+	var later func(func())
 	r.Object(dataFields, func(name string) bool {
 		switch name {
 		case "format":
 			format = r.String()
 		case "value":
-			later, given = r.Later(), true
+			if given = true; format != "" {
+				data = r.formatted(format)
+			} else {
+				later = r.Later() // until the format is known
+			}
 		default:
 			return false
 		}
@@ -208,7 +212,9 @@ func (r reader) data() (data []byte) {
 		r.faultf("handle-json.data-without-value", `has no value; write data as in {"format":"string","value":"..."}`)
 		return nil
 	}
-	later(func() { data = r.formatted(format) })
+	if later != nil {
+		later(func() { data = r.formatted(format) })
+	}
 	return data
 }
 

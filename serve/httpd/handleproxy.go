@@ -168,7 +168,7 @@ func (h *Handler) aliasOf(values []stele.HandleValue) (stele.ID, bool) {
 // longer than ttl, nor than any of the values that say where it leads. Where its targets say
 // so, their time counts.
 func (h *Handler) valuesTTL(res *resolver.Resolution, values []stele.HandleValue, ttl uint32) uint32 {
-	if res.Kind == resolver.Redirect || !slices.ContainsFunc(values, isPlace) {
+	if res.Kind == resolver.Redirect || !slices.ContainsFunc(values, destination.IsPlace) {
 		return min(ttl, res.TTL)
 	}
 	now := h.o.Now().Unix()
@@ -177,7 +177,7 @@ func (h *Handler) valuesTTL(res *resolver.Resolution, values []stele.HandleValue
 		if v.TTLAbsolute {
 			left -= now
 		}
-		if isPlace(v) {
+		if destination.IsPlace(v) {
 			ttl = uint32(min(max(left, 0), int64(ttl)))
 		}
 	}

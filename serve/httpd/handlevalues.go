@@ -2,7 +2,6 @@ package httpd
 
 import (
 	"cmp"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -14,53 +13,9 @@ import (
 // typeLinks is the type of a handle value with links to things about the thing.
 const typeLinks = "10320/links"
 
-// handleValues returns what a handle's record is to clients of the Handle System:
-// its own values and, where none of them says where the thing is, its locations as
-// values of type URL, the best first, on the lowest indexes that are free. The
-// order and the indexes stay the same until the record changes.
+// handleValues returns what a handle's record is to clients of the Handle System.
 func handleValues(res *resolver.Resolution) []stele.HandleValue {
-	record := res.Record
-	if slices.ContainsFunc(record.Values, isPlace) {
-		return record.Values
-	}
-	targets := slices.DeleteFunc(slices.Clone(res.Targets), func(t stele.Target) bool {
-		return t.Status == http.StatusNotFound || t.Status == http.StatusGone
-	})
-	slices.SortFunc(targets, func(a, b stele.Target) int {
-		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference), strings.Compare(a.URL, b.URL))
-	})
-	taken := make(map[uint32]bool, len(record.Values))
-	for i := range record.Values {
-		taken[record.Values[i].Index] = true
-	}
-	values := make([]stele.HandleValue, 0, len(targets)+len(record.Values))
-	index := uint32(0)
-	for _, t := range targets {
-		for index++; taken[index]; index++ {
-		}
-		values = append(values, stele.HandleValue{
-			Index:       index,
-			Type:        destination.TypeURL,
-			Data:        []byte(t.URL),
-			TTL:         cmp.Or(t.TTL, stele.DefaultHandleTTL),
-			Timestamp:   unix(record),
-			Permissions: stele.DefaultPermissions,
-		})
-	}
-	return append(values, record.Values...)
-}
-
-// isPlace reports whether a value says where the thing is.
-func isPlace(v stele.HandleValue) bool {
-	return destination.HasType(v.Type, destination.TypeURL) || destination.HasType(v.Type, destination.TypeAlias) || destination.HasType(v.Type, destination.TypeLoc)
-}
-
-// unix returns when the record was changed last, as handle values have it.
-func unix(record *stele.Record) uint32 {
-	if seconds := record.Modified.Unix(); seconds > 0 && seconds < 1<<32 {
-		return uint32(seconds)
-	}
-	return 0
+	return destination.Values(res.Record, res.Targets)
 }
 
 // isOpen reports whether the public may read a value. This server shows no other values.

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/bulk/foreign"
+	"github.com/stele-id/stele/cmd/stele/usage"
+)
+
+// foreignFlags are the flags of import for files of Handle servers.
+type foreignFlags struct {
+	from       string
+	format     string
+	admins     bool
+	secrets    bool
+	namespaces bool
+}
+
+// fromHandle is the system whose files --from names.
+const fromHandle = "handle"
+
+func (h *foreignFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&h.from, "from", "", "`system` that the files come from: handle")
+	flags.StringVar(&h.format, "format", string(foreign.Auto), "with --from handle: format of the files: auto, json, dump, txnlog, sql or batch")
+	flags.BoolVar(&h.admins, "with-admins", false, "with --from handle: also import values that grant rights, HS_ADMIN, HS_VLIST and HS_PUBKEY; for administrators")
+	flags.BoolVar(&h.secrets, "with-secrets", false, "with --from handle: also import secrets, HS_SECKEY, and keep them encrypted; for administrators")
+	flags.BoolVar(&h.namespaces, "create-namespaces", false, "with --from handle: make a namespace for each homed prefix that has none")
+	usage.Choices(cmd, "from", fromHandle)
+	usage.Choices(cmd, "format", foreign.Formats()...)
+}
+
+// check finds what is wrong with the flags of an import from a Handle server.
+func (h *foreignFlags) check(cmd *cobra.Command, o *importOptions) error {
+	switch {
+	case h.from != fromHandle:
+		return usage.Errorf(cmd, "flag.from-unknown", `files of "{system}" are not known; there is handle`, h.from)
+	case !slices.Contains(foreign.Formats(), foreign.Format(h.format)):
+		return usage.Errorf(cmd, "flag.foreign-format-unknown", `"{format}" is not a format of files of a Handle server; there are auto, json, dump, txnlog, sql and batch`, h.format)
+	case o.EmptyClears || cmd.Flags().Changed("encoding"):
+		return usage.Errorf(cmd, "flag.csv-only", "--empty-clears and --encoding are for CSV files, not for those of a Handle server")
+	}
+	_, err := o.names()
+	if err != nil {
+		return usage.Errorf(cmd, "", "--map: {cause}", err)
+	}
+	return nil
+}
+
+// unused refuses flags that need --from.
+func (h *foreignFlags) unused(cmd *cobra.Command) error {
+	for _, name := range []string{"format", "with-admins", "with-secrets", "create-namespaces"} {
+		if cmd.Flags().Changed(name) {
+			return usage.Errorf(cmd, "flag.without-from", "--{flag} is for files of another system; give --from handle too", name)
+		}
+	}
+	return nil
+}
+
+// names returns what tables and columns of SQL are called in the files, with their usual names.
+func (o *importOptions) names() (map[string]string, error) {
+	names := make(map[string]string)
+	for _, text := range o.Columns {
+		theirs, usual, ok := strings.Cut(text, "=")
+		if !ok || theirs == "" || usual == "" {
+			return nil, stele.Messagef("flag.map-not-a-pair", `"{text}" is not NAME=NAME, such as pids=handles`, text)
+		}
+		names[strings.ToLower(theirs)] = strings.ToLower(usual)
+	}
+	return names, nil
+}
+
+// importHandles imports files of a Handle server.
+func (p *program) importHandles(cmd *cobra.Command, paths []string, o importOptions) (err error) {
+	if far, err := p.isRemote(cmd); err != nil {
+		return err
+	} else if far && o.handle.secrets {
+		return usage.Errorf(cmd, "flag.secrets-not-remote", "--with-secrets would send secrets in clear to the server; import on the machine of the registry, with --data or --store")
+	}
+	var files []*bulk.File
+	defer func() {
+		for _, f := range files {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	size := int64(0)
+	for _, path := range paths {
+		f, err := p.openImport(path)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+		size += f.Size
+	}
+	return p.creating(cmd, func(ctx context.Context, l *Registry) error { return p.importFiles(ctx, l, files, size, o) })
+}
+
+func (p *program) importFiles(ctx context.Context, l *Registry, files []*bulk.File, size int64, o importOptions) error {
+	if err := mayKeep(ctx, l, o); err != nil {
+		return err
+	}
+	if err := mayGrant(ctx, l, o); err != nil {
+		return err
+	}
+	have := make(map[string]bool)
+	for ns, err := range l.Namespaces(ctx) {
+		if err != nil {
+			return err
+		}
+		have[ns.Prefix] = true
+	}
+	names, err := o.names()
+	if err != nil {
+		return err
+	}
+	source, err := foreign.Open(files, foreign.Options{
+		Schemes: l.Schemes, Format: foreign.Format(o.handle.format), Admins: o.handle.admins, Secrets: o.handle.secrets,
+		Merges: o.Update && !o.Replace, Namespaces: o.handle.namespaces, Has: func(prefix string) bool { return have[prefix] }, Map: names,
+	})
+	if err != nil {
+		return err
+	}
+	o.Columns, o.Secrets = nil, o.handle.secrets
+	err = p.runImport(ctx, l, o, func(o bulk.FileOptions) (*bulk.FileImport, error) {
+		return bulk.NewRowsImport(ctx, l, source, files[0], source.Key(), o)
+	}, size)
+	p.tellLeftOut(source.Report())
+	return errors.Join(err, source.Close())
+}
+
+// mayGrant makes sure that the user may import rights and secrets.
+func mayGrant(ctx context.Context, l *Registry, o importOptions) error {
+	if !o.handle.admins && !o.handle.secrets {
+		return nil
+	}
+	me, err := l.Me(ctx)
+	if err == nil && !me.Admin {
+		return refuse("import", stele.Forbidden, "import.rights-not-permitted", `"{user}" is not an administrator, and so can't import rights or secrets; leave --with-admins and --with-secrets out`, me.Name)
+	}
+	return err
+}
+
+// tellLeftOut tells what of the files is not in the registry.
+func (p *program) tellLeftOut(r foreign.Report) {
+	if r.Admins > 0 {
+		fmt.Fprintf(p.stderr, "stele: %s values that grant rights (HS_ADMIN, HS_VLIST, HS_PUBKEY) were left out; --with-admins imports them\n", grouped(r.Admins))
+	}
+	if r.Secrets > 0 {
+		fmt.Fprintf(p.stderr, "stele: %s secrets (HS_SECKEY) were left out; --with-secrets imports them\n", grouped(r.Secrets))
+	}
+	const shown = 20
+	for i, prefix := range r.Missing {
+		if i == shown {
+			fmt.Fprintf(p.stderr, "stele: %s more homed prefixes have no namespace\n", grouped(int64(len(r.Missing)-shown)))
+			break
+		}
+		fmt.Fprintf(p.stderr, "stele: the homed prefix %s has no namespace; add it with 'stele ns add %s', or import with --create-namespaces\n", printable(prefix), printable(prefix))
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(p.stderr, "stele: %s\n", printable(note))
+	}
+}
