@@ -108,6 +108,11 @@ func (c *Change) Authorise(ctx context.Context, who Identity) error {
 	if err := c.read(ctx); err != nil {
 		return err
 	}
+	return c.judge(ctx, who)
+}
+
+// judge makes sure that an identity may make the change, as the record was when it was read last.
+func (c *Change) judge(ctx context.Context, who Identity) error {
 	if who == Public() {
 		public, err := c.IsPublic(ctx)
 		if err == nil && !public {
@@ -301,8 +306,9 @@ func (c *Change) Commit(ctx context.Context, who Identity) error {
 	if err != nil {
 		return err
 	}
+	judge := c.judge // what was read last: the change is written to that version and no other one
 	for range maxRetries {
-		if err := c.Authorise(ctx, who); err != nil {
+		if err := judge(ctx, who); err != nil {
 			return err
 		}
 		p := p.Administering(c.id)
@@ -316,6 +322,7 @@ func (c *Change) Commit(ctx context.Context, who Identity) error {
 		if again := stele.KindOf(err) == stele.Conflict && c.isStale(ctx); !again {
 			break
 		}
+		judge = c.Authorise // another writer was faster
 	}
 	if _, ok := err.(*Refusal); ok || err == nil {
 		return err
