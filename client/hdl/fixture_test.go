@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,8 +68,9 @@ func newWorld(t testing.TB, change ...func(*hdld.Options)) *world {
 	w.service = handles.New(handles.Options{Registrar: w.registrar, Resolver: r, Schemes: schemes, Now: time.Now,
 		Administrators: []handles.Identity{{Handle: "0.NA/" + prefix, Index: 300}}, UUID: func() (string, error) { return "6ba7b810-9dad-11d1-80b4-00c04fd430c8", nil }})
 	private := w.key("srv_privkey_file")
-	served := &hdld.Site{Serial: 1, Primary: true, Key: private}
-	o := hdld.Options{Handles: w.service, Now: time.Now, Rand: rand.Reader, Site: func() *hdld.Site { return served }, AdminUDP: true}
+	var served atomic.Pointer[hdld.Site] // the port is known after the server listens
+	served.Store(&hdld.Site{Serial: 1, Primary: true, Key: private})
+	o := hdld.Options{Handles: w.service, Now: time.Now, Rand: rand.Reader, Site: served.Load, AdminUDP: true}
 	for _, c := range change {
 		c(&o)
 	}
@@ -98,7 +100,7 @@ func newWorld(t testing.TB, change ...func(*hdld.Options)) *world {
 		{Type: hdl.InterfaceBoth, Protocol: hdl.HTTP, Port: uint32(tunnel.Port())}}}
 	one.SetAddr(w.at.Addr())
 	w.site = hdl.Site{Version: hdl.Latest(), Serial: 1, Flags: hdl.SitePrimary, HashOption: hdl.HashAll, Servers: []hdl.Server{one}}
-	served.Octets = w.site.Append(nil)
+	served.Store(&hdld.Site{Octets: w.site.Append(nil), Serial: 1, Primary: true, Key: private})
 	return w
 }
 
