@@ -13,6 +13,8 @@ package foreign
 import (
 	"bytes"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -150,6 +152,12 @@ func (s *Source) Key() string {
 	b.WriteString("handle")
 	if s.o.Admins {
 		b.WriteString(" admins")
+	}
+	if s.o.Namespaces { // an import without them, which tells what is missing, may be complete
+		b.WriteString(" namespaces")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.o.Map)) {
+		b.WriteString(" " + name + "=" + s.o.Map[name])
 	}
 	return b.String()
 }
