@@ -413,7 +413,7 @@ func readShoulder(_ *Setting, text string) (any, error) {
 // readHandleIdentity reads an index and a handle, 300:0.NA/20.500.12345.
 func readHandleIdentity(s *Setting, text string) (any, error) {
 	index, handle, ok := strings.Cut(text, ":")
-	if _, err := strconv.ParseUint(index, 10, 32); !ok || err != nil || !strings.Contains(handle, "/") {
+	if n, err := strconv.ParseUint(index, 10, 32); !ok || err != nil || n == 0 || !strings.Contains(handle, "/") {
 		return nil, stele.Messagef("config.not-a-handle-identity", `"{value}" is not an index and a handle; write them such as {example}`, text, s.Example)
 	}
 	return text, nil

@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -43,7 +45,7 @@ func (s *Service) Begin(ctx context.Context, c *Change) error {
 	if err := c.checkValues(); err != nil {
 		return err
 	}
-	if err := c.read(ctx); err != nil {
+	if err := c.read(ctx); err != nil || c.Hidden() {
 		return err
 	}
 	switch c.Operation {
@@ -96,9 +98,19 @@ func (c *Change) checkValues() error {
 
 // read finds the record as it is now.
 func (c *Change) read(ctx context.Context) (err error) {
-	c.before, err = c.s.present(ctx, c.id)
-	return err
+	rec, err := c.s.present(ctx, c.id)
+	if c.before = nil; rec == nil {
+		return err
+	}
+	seen := *rec // with the values that clients see, which they may change
+	seen.Values = Values(rec, rec.Targets)
+	c.before = &seen
+	return nil
 }
+
+// Hidden reports whether the change is about a record that the public may not know of: then who asks proves first who
+// they are, before anything is said of it.
+func (c *Change) Hidden() bool { return c.before != nil && !c.before.IsPublic() }
 
 // ID returns the handle that the change is about.
 func (c *Change) ID() stele.ID { return c.id }
@@ -150,17 +162,24 @@ func (c *Change) IsPublic(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	ns, err := c.s.Namespace(ctx, c.before.ID)
-	if err != nil || ns == nil || !ns.Handles.PublicWrite {
+	if err != nil || ns == nil || !ns.Handles.PublicWrite || !c.before.IsPublic() {
 		return false, err
 	}
 	for i := range c.Values {
 		next := &c.Values[i]
 		have := c.find(next.Index)
-		if have == nil || have.Permissions&stele.PublicWrite == 0 || next.Permissions != have.Permissions || next.Type != have.Type || isAdmin(have) {
+		if have == nil || have.Permissions&stele.PublicWrite == 0 || next.Permissions != have.Permissions || next.Type != have.Type || isSystem(have) {
 			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// isSystem reports whether a value says something to the Handle System itself: who administers a handle, by which key, where it
+// is served.
+func isSystem(v *stele.HandleValue) bool {
+	const mark = "HS_"
+	return len(v.Type) >= len(mark) && strings.EqualFold(v.Type[:len(mark)], mark)
 }
 
 // authoriseCreate asks the record of the prefix, or where a handle is replaced the record itself.
@@ -179,6 +198,9 @@ func (c *Change) authoriseCreate(ctx context.Context, who Identity) error {
 	}
 	if c.before == nil {
 		return makes.need(bit)
+	}
+	if !c.Overwrite { // another client was faster
+		return refuse(hdl.HandleExists, "")
 	}
 	has, err := c.s.rightsIn(ctx, who, c.before.ID, c.before)
 	if err != nil {
@@ -320,10 +342,15 @@ func (c *Change) Commit(ctx context.Context, who Identity) error {
 		}
 		err = c.write(auth.With(ctx, p))
 		if again := stele.KindOf(err) == stele.Conflict && c.isStale(ctx); !again {
-			break
+			return c.told(err)
 		}
 		judge = c.Authorise // another writer was faster
 	}
+	return &Refusal{Code: hdl.ServerBusy, Err: err}
+}
+
+// told returns an error as a refusal.
+func (c *Change) told(err error) error {
 	if _, ok := err.(*Refusal); ok || err == nil {
 		return err
 	}
@@ -373,10 +400,7 @@ func (c *Change) create(ctx context.Context, values []stele.HandleValue) error {
 	if err != nil {
 		return err
 	}
-	spelling := ""
-	if c.Handle != Bare(c.id) {
-		spelling = c.Handle
-	}
+	spelling := c.spelling()
 	if rec == nil {
 		_, err := c.s.o.Registrar.Register(ctx, &stele.Record{ID: c.id, Spelling: spelling, State: stele.Active, Values: values})
 		return err
@@ -385,16 +409,33 @@ func (c *Change) create(ctx context.Context, values []stele.HandleValue) error {
 		return refuse(hdl.HandleExists, "")
 	}
 	_, err = c.s.o.Registrar.Revive(ctx, c.id, rec.Version, func(next *stele.Record) error {
+		before := next.Values
 		next.Spelling, next.Values = spelling, values
+		destination.Follow(before, values, next)
 		return nil
 	})
 	return err
 }
 
-// update gives the record other values.
+// spelling returns the handle as the client wrote it, if that is another text than its own and can be read.
+func (c *Change) spelling() string {
+	if c.Handle == Bare(c.id) {
+		return ""
+	}
+	for _, mark := range []string{"", destination.HandleMark} {
+		text := mark + c.Handle
+		if id, err := c.s.o.Schemes.Parse(text); err == nil && id == c.id {
+			return text
+		}
+	}
+	return ""
+}
+
+// update gives the record other values, and the targets that follow from them.
 func (c *Change) update(ctx context.Context, values []stele.HandleValue) error {
 	_, err := c.s.o.Registrar.Update(ctx, c.before.ID, c.before.Version, func(next *stele.Record) error {
 		next.Values = values
+		destination.Follow(c.before.Values, values, next)
 		return nil
 	})
 	return err

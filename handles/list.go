@@ -21,6 +21,7 @@ type Prefix struct {
 	s      *Service
 	id     stele.ID
 	prefix string
+	all    bool // who asks may know of all records
 }
 
 // BeginPrefix finds what is wrong with a question whoever asks.
@@ -58,6 +59,7 @@ func (p *Prefix) Authorise(ctx context.Context, who Identity) error {
 		if err != nil {
 			return err
 		}
+		p.all = has.all
 		if p.Operation == hdl.ListDerived && (has.allows(hdl.MayListDerived) || has.allows(hdl.MayAddDerived)) {
 			return nil
 		}
@@ -92,7 +94,7 @@ func (p *Prefix) Handles(ctx context.Context) iter.Seq2[string, error] {
 				yield("", refusalOf(err))
 				return
 			}
-			if rec.State == stele.Active && !yield(Bare(rec.ID), nil) {
+			if rec.State == stele.Active && (p.all || rec.IsPublic()) && !yield(Bare(rec.ID), nil) {
 				return
 			}
 		}

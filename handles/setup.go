@@ -51,11 +51,10 @@ type Made struct {
 
 // Indexes of the values of a prefix's record, as the reference numbers them.
 const (
-	siteIndex   = 1
-	mirrorIndex = 2
-	adminIndex  = 100
-	listIndex   = 200
-	keyIndex    = 300
+	siteIndex  = 1
+	adminIndex = 100
+	listIndex  = 200
+	keyIndex   = 300
 )
 
 const (
@@ -204,7 +203,7 @@ func (s *Service) value(index uint32, kind string, data []byte) stele.HandleValu
 
 // withSites returns values with those of the sites replaced.
 func (s *Service) withSites(values []stele.HandleValue, site *hdl.Site, o *Setup) []stele.HandleValue {
-	sites := []stele.HandleValue{s.value(siteIndex, typeSite, site.Append(nil))}
+	sites := []stele.HandleValue{s.value(0, typeSite, site.Append(nil))}
 	if len(o.Mirrors) > 0 {
 		mirror := *site
 		mirror.Flags, mirror.Servers = 0, nil
@@ -217,12 +216,23 @@ func (s *Service) withSites(values []stele.HandleValue, site *hdl.Site, o *Setup
 			server.SetAddr(addr)
 			mirror.Servers = append(mirror.Servers, server)
 		}
-		sites = append(sites, s.value(mirrorIndex, typeSite, mirror.Append(nil)))
+		sites = append(sites, s.value(0, typeSite, mirror.Append(nil)))
 	}
-	isSite := func(v stele.HandleValue) bool {
-		return strings.EqualFold(v.Type, typeSite) || (v.Index == siteIndex || v.Index == mirrorIndex && len(o.Mirrors) > 0) && destination.HasType(v.Type, typeSite)
+	others := slices.DeleteFunc(slices.Clone(values), func(v stele.HandleValue) bool { return isOwnSite(&v, site.Servers[0].Key) })
+	for i := range sites { // values of others keep their indexes
+		for sites[i].Index = siteIndex; at(others, sites[i].Index) >= 0 || at(sites[:i], sites[i].Index) >= 0; sites[i].Index++ {
+		}
 	}
-	return append(sites, slices.DeleteFunc(slices.Clone(values), isSite)...)
+	return append(sites, others...)
+}
+
+// isOwnSite reports whether a value is a site all of whose servers have a key, which is ours.
+func isOwnSite(v *stele.HandleValue, key []byte) bool {
+	if !strings.EqualFold(v.Type, typeSite) {
+		return false
+	}
+	site, err := hdl.ParseSite(v.Data)
+	return err == nil && len(site.Servers) > 0 && !slices.ContainsFunc(site.Servers, func(s hdl.Server) bool { return !bytes.Equal(s.Key, key) })
 }
 
 const typeSite = "HS_SITE"
@@ -245,7 +255,7 @@ func (s *Service) RollSite(ctx context.Context, random io.Reader) (*hdl.Site, er
 		return nil, err
 	}
 	public := fresh.Public()
-	var before, after []byte
+	var former, next []byte // the public keys
 	var site hdl.Site
 	_, err = s.o.Registrar.SetHandleSite(ctx, func(kept *registrar.HandleSite) error {
 		if kept.Key == nil {
@@ -254,24 +264,23 @@ func (s *Service) RollSite(ctx context.Context, random io.Reader) (*hdl.Site, er
 		if site, err = hdl.ParseSite(kept.Octets); err != nil {
 			return err
 		}
-		before = kept.Octets
+		former, next = site.Servers[0].Key, public.Append(nil)
 		kept.Former, kept.FormerSerial = kept.Key, site.Serial
 		site.Serial = nextSerial(site.Serial)
 		for i := range site.Servers {
-			site.Servers[i].Key = public.Append(nil)
+			site.Servers[i].Key = next
 		}
-		after = site.Append(nil)
-		kept.Key, kept.Octets = hdl.AppendKeyFile(nil, fresh), after
+		kept.Key, kept.Octets = hdl.AppendKeyFile(nil, fresh), site.Append(nil)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &site, s.replaceSites(ctx, before, after)
+	return &site, s.replaceKeys(ctx, former, next, site.Serial)
 }
 
-// replaceSites replaces a site in the records of all prefixes.
-func (s *Service) replaceSites(ctx context.Context, before, after []byte) error {
+// replaceKeys replaces the key of our sites in the records of all prefixes, those of mirrors too.
+func (s *Service) replaceKeys(ctx context.Context, former, next []byte, serial uint16) error {
 	for name, err := range s.homed(ctx) {
 		if err != nil {
 			return err
@@ -280,11 +289,21 @@ func (s *Service) replaceSites(ctx context.Context, before, after []byte) error 
 		if err != nil {
 			return err
 		}
-		_, err = s.o.Registrar.Update(ctx, id, 0, func(next *stele.Record) error {
-			for i := range next.Values {
-				if v := &next.Values[i]; strings.EqualFold(v.Type, typeSite) && bytes.Equal(v.Data, before) {
-					v.Data, v.Timestamp = after, s.value(0, "", nil).Timestamp
+		_, err = s.o.Registrar.Update(ctx, id, 0, func(rec *stele.Record) error {
+			for i := range rec.Values {
+				v := &rec.Values[i]
+				if !isOwnSite(v, former) {
+					continue
 				}
+				site, err := hdl.ParseSite(v.Data)
+				if err != nil {
+					return err
+				}
+				site.Serial = serial
+				for k := range site.Servers {
+					site.Servers[k].Key = next
+				}
+				v.Data, v.Timestamp = site.Append(nil), s.value(0, "", nil).Timestamp
 			}
 			return nil
 		})

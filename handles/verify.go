@@ -2,6 +2,7 @@ package handles
 
 import (
 	"context"
+	"crypto/sha256"
 	"log/slog"
 
 	"github.com/stele-id/stele"
@@ -36,6 +37,25 @@ func (s *Service) Verify(ctx context.Context, who Identity, p *Proof) (Identity,
 		}
 		return hdl.VerifySecretAnswer(p.Version, p.Answer, secret, p.Nonce, p.Digest)
 	})
+}
+
+// Stamp returns what changes when the key or the secret of an identity is replaced or removed: a session ends then. It is "" if there is
+// none.
+func (s *Service) Stamp(ctx context.Context, who Identity) (string, error) {
+	id, err := s.Parse(who.Handle)
+	if err != nil {
+		return "", nil
+	}
+	rec, err := s.present(ctx, id)
+	if err != nil || rec == nil {
+		return "", err
+	}
+	k := at(rec.Values, who.Index)
+	if k < 0 {
+		return "", nil
+	}
+	sum := sha256.Sum256([]byte(rec.Values[k].Type + "\x00" + string(rec.Values[k].Data)))
+	return string(sum[:]), nil
 }
 
 // VerifySecret returns the identity that a password proves, or a refusal.

@@ -7,18 +7,16 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Align makes the targets of a handle's record and its values of type URL agree, so that the web,
-// the DNS and clients of the Handle System see the same places. Next is the version that follows
-// before, which is nil for a new record. What was changed last counts: a URL that was added to
-// the values or taken from them is added to the targets or taken from them, and if the values
-// are as before, the other way round. A record that is written with values and without any target
-// gets the targets of its values. Values that the public may not read give no targets, nor
-// do any if locations (10320/loc) or an alias decide where the handle leads.
+// Align makes the targets of a handle's record and its values of type URL agree, so that the web, the DNS and clients of the Handle
+// System see the same places, whoever writes the record. Next is the version that follows before, which is nil for a new record.
+// URLs of values become targets. If the values are as before and the targets are not, values follow the targets: one that replaces
+// another replaces it in its value too, and one that was taken away is taken from the values. It never takes a target away that was
+// written: only the writer knows whether it is meant to stay; see [Follow]. Values that the public may not read give no targets, nor do
+// any if locations (10320/loc) or an alias decide where the handle leads.
 //
-// It changes nothing of before. It copies the lists that it changes, so that next may share
-// them with another record.
+// It changes nothing of before. It copies the lists that it changes, so that next may share them with another record.
 func Align(before, next *stele.Record) {
-	if len(next.Values) == 0 && (before == nil || len(before.Values) == 0) {
+	if len(next.Values) == 0 {
 		return
 	}
 	was := before
@@ -27,19 +25,53 @@ func Align(before, next *stele.Record) {
 	}
 	old, now := placesOf(was.Values), placesOf(next.Values)
 	there := locationsOf(next.Targets)
-	switch {
-	case !slices.Equal(old, now), len(there) == 0:
-		alignTargets(old, now, next)
-	case before != nil && len(now) > 0:
+	if before != nil && slices.Equal(old, now) && len(now) > 0 && len(there) > 0 {
 		alignValues(locationsOf(was.Targets), there, now, next)
+		return
 	}
+	addTargets(now, next)
 }
 
-// alignTargets makes the targets follow the values.
-func alignTargets(old, now []string, next *stele.Record) {
-	targets := slices.DeleteFunc(slices.Clone(next.Targets), func(t stele.Target) bool {
-		return t.Service == stele.N2L && slices.Contains(old, t.URL) && !slices.Contains(now, t.URL)
-	})
+// Follow makes the targets of a record follow a change of its values, from before to after, that a client of the Handle System makes: a
+// value that leads elsewhere changes its target, which keeps its rank and all else, a value that goes takes its target with it, and a
+// new one adds one. Targets that no value leads to stay.
+func Follow(before, after []stele.HandleValue, next *stele.Record) {
+	old, now := placesOf(before), placesOf(after)
+	if slices.Equal(old, now) {
+		return
+	}
+	moved := make(map[string]string)
+	for i := range before {
+		from, ok := place(&before[i])
+		if !ok || !slices.Contains(old, from) || slices.Contains(now, from) {
+			continue
+		}
+		at := slices.IndexFunc(after, func(v stele.HandleValue) bool { return v.Index == before[i].Index })
+		if at < 0 {
+			continue
+		}
+		if to, ok := place(&after[at]); ok && slices.Contains(now, to) && !slices.Contains(old, to) {
+			moved[from] = to
+		}
+	}
+	var targets []stele.Target
+	for _, t := range next.Targets {
+		if t.Service == stele.N2L && slices.Contains(old, t.URL) && !slices.Contains(now, t.URL) {
+			to, ok := moved[t.URL]
+			if !ok {
+				continue
+			}
+			t.URL = to
+		}
+		targets = append(targets, t)
+	}
+	next.Targets = targets
+	addTargets(now, next)
+}
+
+// addTargets adds targets for places that have none.
+func addTargets(now []string, next *stele.Record) {
+	targets := slices.Clone(next.Targets)
 	have := locationsOf(targets)
 	order := uint16(firstOrder)
 	for _, t := range targets {
@@ -54,9 +86,6 @@ func alignTargets(old, now []string, next *stele.Record) {
 		// A Handle client follows the first value, so the places are in an order.
 		targets = append(targets, stele.Target{Service: stele.N2L, URL: url, Order: order, Preference: firstPreference, TTL: ttlOf(next.Values, url)})
 		order = min(order, ^uint16(0)-1) + 1
-	}
-	if len(targets) == 0 {
-		targets = nil
 	}
 	next.Targets = targets
 }

@@ -59,21 +59,21 @@ func TestAlign(t *testing.T) {
 	for name, c := range map[string]struct{ before, next, want string }{
 		"a new handle":                 {"", "1=a 2=b", "1=a 2=b >a >b"},
 		"a target of its own":          {"", "1=a >x", "1=a >x >a"},
-		"the value changes":            {"1=a >a", "1=b >a", "1=b >b"},
-		"the value goes":               {"1=a 2=b >a >b", "2=b >a >b", "2=b >b"},
-		"the last value goes":          {"1=a >a", ">a", ""},
+		"the value changes":            {"1=a >a", "1=b >a", "1=b >a >b"},
+		"the value goes":               {"1=a 2=b >a >b", "2=b >a >b", "2=b >a >b"},
+		"the last value goes":          {"1=a >a", ">a", ">a"},
 		"a value comes":                {"1=a >a", "1=a 2=b >a", "1=a 2=b >a >b"},
 		"the target changes":           {"1=a >a", "1=a >b", "1=b >b"},
 		"the target goes":              {"1=a 2=b >a >b", "1=a 2=b >a", "1=a >a"},
 		"a target comes":               {"3=a >a", "3=a >a >b", "3=a 1=b >a >b"},
 		"written with values alone":    {"1=a >a", "1=a", "1=a >a"},
 		"for administrators only":      {"", "!1=a", "!1=a"},
-		"it becomes theirs":            {"1=a >a", "!1=a >a", "!1=a"},
-		"locations decide":             {"1=a >a", "1=a loc >a", "1=a loc"},
+		"it becomes theirs":            {"1=a >a", "!1=a >a", "!1=a >a"},
+		"locations decide":             {"1=a >a", "1=a loc >a", "1=a loc >a"},
 		"locations do so no more":      {"1=a loc", "1=a", "1=a >a"},
 		"no URL":                       {"", "1=", "1="},
 		"no values":                    {">a", ">b", ">b"},
-		"a target beside stays":        {"1=a >x >a", "1=b >x >a", "1=b >x >b"},
+		"a target beside stays":        {"1=a >x >a", "1=b >x >a", "1=b >x >a >b"},
 		"nothing changes":              {"1=a >a >x", "1=a >a >x", "1=a >a >x"},
 		"the same place twice":         {"", "1=a 2=a", "1=a 2=a >a"},
 		"a target beside changes only": {"1=a >a >x", "1=a >a >y", "1=a 2=y >a >y"},
@@ -92,6 +92,35 @@ func TestAlign(t *testing.T) {
 		if words(&again) != words(next) {
 			t.Errorf("%s: aligned again: %q, want %q", name, words(&again), words(next))
 		}
+	}
+}
+
+// TestFollow: targets follow what a client of the Handle System changes in the values, and keep their place.
+func TestFollow(t *testing.T) {
+	for name, c := range map[string]struct{ before, after, targets, want string }{
+		"a value comes":           {"1=a", "1=a 2=b", ">a", ">a >b"},
+		"the value changes":       {"1=a", "1=b", ">a", ">b"},
+		"the first of two":        {"1=a 2=c", "1=b 2=c", ">a >c", ">b >c"},
+		"the value goes":          {"1=a 2=b", "2=b", ">a >b", ">b"},
+		"the last value goes":     {"1=a", "", ">a", ""},
+		"it becomes theirs":       {"1=a", "!1=a", ">a", ""},
+		"locations decide":        {"1=a", "1=a loc", ">a", ""},
+		"a target beside stays":   {"1=a", "1=b", ">x >a", ">x >b"},
+		"two values of one place": {"1=a 2=a", "1=b 2=a", ">a", ">a >b"},
+		"nothing changes":         {"1=a", "1=a", ">a >x", ">a >x"},
+	} {
+		next := handle(c.after + " " + c.targets)
+		destination.Follow(handle(c.before).Values, next.Values, next)
+		next.Values = nil
+		if got := words(next); got != c.want {
+			t.Errorf("%s: the targets %q become %q, want %q", name, c.targets, got, c.want)
+		}
+	}
+	kept := handle("1=a 2=c >a >c")
+	kept.Targets[0].Language, kept.Targets[0].Order = "pt", 7
+	destination.Follow(kept.Values, handle("1=b 2=c").Values, kept)
+	if first := kept.Targets[0]; first.URL != "https://example.org/b" || first.Language != "pt" || first.Order != 7 {
+		t.Errorf("the target is %+v", first)
 	}
 }
 

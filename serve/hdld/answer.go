@@ -3,7 +3,9 @@ package hdld
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
+	"runtime/debug"
 	"time"
 
 	"github.com/stele-id/stele/handles"
@@ -26,6 +28,8 @@ type call struct {
 	via  transport
 	sent int                  // octets that the client sent
 	send func(b []byte) error // sends one message of the answer
+
+	renew func() // gives the request more time, because its client has read a part of the answer
 
 	m       hdl.Message
 	session *session // in which it came; nil: none
@@ -60,8 +64,16 @@ func (s *Server) unreadable(err error) []byte {
 
 // answer answers a request. It reports whether the octets are a message.
 func (s *Server) answer(ctx context.Context, q *call) bool {
-	ctx, cancel := context.WithTimeout(ctx, s.o.Limits.Work)
+	defer func() {
+		if fault := recover(); fault != nil { // it ends one answer, and not the server
+			s.o.Log.Error("a request of the Handle protocol broke off", "fault", fmt.Sprint(fault), "stack", string(debug.Stack()))
+		}
+	}()
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	timer := time.AfterFunc(s.o.Limits.Work, cancel)
+	defer timer.Stop()
+	q.renew = func() { timer.Reset(s.o.Limits.Work) }
 	var err error
 	if q.m, err = hdl.Parse(q.raw); err != nil {
 		_ = q.send(s.unreadable(err))
@@ -97,8 +109,8 @@ func (s *Server) enter(q *call) error {
 			q.answerIn = id
 			return refuse(hdl.SessionExpired, textNoSession)
 		}
-		if err := q.m.Open(in.algorithm, in.key); err != nil {
-			return err
+		if err := in.open(&q.m); err != nil {
+			return s.distrust(in)
 		}
 		q.operation = q.m.Header.Operation
 	}
@@ -120,10 +132,22 @@ func (s *Server) enter(q *call) error {
 		return refuse(hdl.SessionExpired, textNoSession)
 	}
 	if err := q.m.VerifyMAC(in.key); err != nil {
+		if q.m.Envelope.Encrypted {
+			return s.distrust(in)
+		}
 		return err
 	}
-	q.session, q.answerIn, q.proved = in, id, true
-	return in.count(q.m.Credential.Counter)
+	q.session, q.answerIn, q.proved = in, id, q.from.Addr() == in.from
+	return in.count(q.m.Envelope.Version, q.m.Credential)
+}
+
+// distrust answers an encrypted message that is not right, whatever is wrong with it: a client that learns whether the padding was
+// right learns the text. A session with several of them ends.
+func (s *Server) distrust(in *session) error {
+	if in.wrong.Add(1) >= maxWrong {
+		s.sessions.end(in)
+	}
+	return refuse(hdl.SessionFailed, "The message can't be decrypted, or was changed")
 }
 
 const textNoSession = "Invalid session id or session time out. Please try again."
@@ -159,7 +183,10 @@ func (s *Server) fail(ctx context.Context, q *call, err error) {
 		s.o.Log.Error("a request of the Handle protocol failed", "operation", uint32(q.operation), "err", err)
 	}
 	body := hdl.ErrorBody{Text: []byte(text)}
-	_ = s.reply(ctx, q, code, body.Append(nil, q.version()), replyOptions{})
+	octets := body.Append(nil, q.version())
+	if err := s.reply(ctx, q, code, octets, replyOptions{}); handles.CodeOf(err) == hdl.ServerBusy && err != nil {
+		_ = s.reply(ctx, q, hdl.ServerBusy, octets, replyOptions{plain: true}) // there was no turn to sign it
+	}
 }
 
 // version returns the version of the answer.
@@ -170,6 +197,7 @@ type replyOptions struct {
 	flags      hdl.Flags
 	restricted bool // it has values that are not for the public
 	challenge  bool
+	plain      bool   // it is not certified
 	session    uint32 // a new session or challenge
 }
 
@@ -198,8 +226,10 @@ func (s *Server) reply(ctx context.Context, q *call, code hdl.ResponseCode, body
 	if o.session != 0 {
 		m.Envelope.Session = o.session
 	}
-	if err := s.certify(ctx, q, &m, site); err != nil {
-		return err
+	if !o.plain {
+		if err := s.certify(ctx, q, &m, site); err != nil {
+			return err
+		}
 	}
 	if q.session != nil && (flags&hdl.Encrypt != 0 || o.restricted && !v.Before(8)) {
 		iv := make([]byte, q.session.algorithm.BlockSize())
@@ -227,9 +257,9 @@ func (s *Server) certify(ctx context.Context, q *call, m *hdl.Message, site *Sit
 	if key == nil {
 		return nil
 	}
-	leave, err := s.dear.Enter(ctx)
+	leave, err := s.turn(ctx, q, s.signatures)
 	if err != nil {
-		return &handles.Refusal{Code: hdl.ServerBusy, Err: err}
+		return err
 	}
 	defer leave()
 	return m.Sign(key, 0, s.o.Rand)

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/stele-id/stele/handles"
+	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -16,6 +18,7 @@ import (
 // claims before it judges the proof of it (section 7), and so does this server.
 type operation interface {
 	begin(ctx context.Context) error
+	hidden() bool // it is about what the public may not know of: who asks proves first who they are
 	authorise(ctx context.Context, who handles.Identity) error
 	run(ctx context.Context, q *call, who handles.Identity) error
 }
@@ -37,6 +40,7 @@ type challenge struct {
 	digest  []byte
 	ends    time.Time
 	octets  int
+	from    netip.Addr // of the client
 	element *list.Element
 }
 
@@ -114,6 +118,9 @@ func (s *Server) administrate(ctx context.Context, q *call, op operation) error 
 	}
 	if q.session != nil {
 		if who, ok := q.session.identity(); ok {
+			if err := s.stillProves(ctx, q.session, who); err != nil {
+				return err
+			}
 			if err := op.authorise(ctx, who); err != nil {
 				return err
 			}
@@ -134,19 +141,40 @@ func (s *Server) administrate(ctx context.Context, q *call, op operation) error 
 // challenge asks the client to prove who it is.
 func (s *Server) challenge(ctx context.Context, q *call, op operation) error {
 	now, v := s.o.Now(), q.version()
-	c := &challenge{op: op, what: q.operation, flags: q.m.Header.Flags, ends: now.Add(challengeLife), octets: len(q.raw) + 512,
+	c := &challenge{op: op, what: q.operation, flags: q.m.Header.Flags, ends: now.Add(challengeLife), octets: decoded*len(q.raw) + 512, from: q.from.Addr(),
 		nonce: make([]byte, nonceSize), digest: hdl.RequestDigest(hdl.DigestFor(v), &q.m).Sum}
 	if _, err := readRandom(s.o.Rand, c.nonce); err != nil {
 		return err
 	}
-	if q.session != nil {
-		q.session.wait(c)
-	} else if err := s.challenges.add(c, s.number, now); err != nil {
+	if err := s.challenges.add(c, s.number, now); err != nil {
 		return err
+	}
+	o := replyOptions{challenge: true, session: c.id}
+	if q.session != nil {
+		if before := q.session.wait(c.id); before != 0 {
+			s.challenges.take(before, now)
+		}
+		o.session = 0 // it is the session's
 	}
 	s.stats.challenged.Add(1)
 	body := hdl.ChallengeBody{Nonce: c.nonce, MD5: c.digest}
-	return s.reply(ctx, q, hdl.Challenged, body.Append(nil, v), replyOptions{challenge: true, session: c.id})
+	return s.reply(ctx, q, hdl.Challenged, body.Append(nil, v), o)
+}
+
+// decoded is how many times the octets of a request the values in memory take, at most.
+const decoded = 6
+
+// stillProves makes sure that the key by which the client of a session proved who it is is still theirs.
+func (s *Server) stillProves(ctx context.Context, in *session, who handles.Identity) error {
+	now, err := s.o.Handles.Stamp(ctx, who)
+	if err != nil {
+		return err
+	}
+	if now == "" || now != in.stamp() {
+		s.sessions.end(in)
+		return refuse(hdl.SessionExpired, textNoSession)
+	}
+	return nil
 }
 
 // number returns a random number for a session or a challenge.
@@ -178,11 +206,11 @@ func (s *Server) answered(ctx context.Context, q *call) error {
 		return err
 	}
 	var c *challenge
+	number := q.m.Envelope.Session
 	if q.session != nil {
-		c = q.session.waited(s.o.Now())
-	} else {
-		c = s.challenges.take(q.m.Envelope.Session, s.o.Now())
+		number = q.session.wait(0)
 	}
+	c = s.challenges.take(number, s.o.Now())
 	if c == nil {
 		return refuse(hdl.ChallengeTimeout, "")
 	}
@@ -191,30 +219,50 @@ func (s *Server) answered(ctx context.Context, q *call) error {
 	if err != nil {
 		return refuse(hdl.NotAuthenticated, "")
 	}
-	if err := c.op.authorise(ctx, claimed); err != nil && claimed.Index != 0 {
-		return err
+	if !c.op.hidden() {
+		if err := c.op.authorise(ctx, claimed); err != nil && claimed.Index != 0 {
+			return err
+		}
 	}
-	who, err := s.prove(ctx, claimed, &handles.Proof{Version: q.version(), Type: string(body.Type), Nonce: c.nonce, Digest: c.digest, Answer: body.Answer})
+	who, err := s.prove(ctx, q, claimed, &handles.Proof{Version: q.version(), Type: string(body.Type), Nonce: c.nonce, Digest: c.digest, Answer: body.Answer})
 	if err != nil {
 		s.stats.refused.Add(1)
 		return err
 	}
 	s.stats.proved.Add(1)
-	q.proved = true
-	if q.session != nil {
-		q.session.prove(who)
-	}
+	q.proved = c.from == q.from.Addr()
 	if err := c.op.authorise(ctx, who); err != nil {
 		return err
+	}
+	if q.session != nil && setsUp(c.what) {
+		stamp, err := s.o.Handles.Stamp(ctx, who)
+		if err != nil {
+			return err
+		}
+		q.session.prove(who, stamp)
 	}
 	return c.op.run(ctx, q, who)
 }
 
-// prove verifies an answer to a challenge. Derived secrets take computing time, so that few are verified at once.
-func (s *Server) prove(ctx context.Context, claimed handles.Identity, p *handles.Proof) (handles.Identity, error) {
-	leave, err := s.dear.Enter(ctx)
-	if err != nil {
+// setsUp reports whether the proof for an operation holds for the rest of the session. Clients send other operations outside of
+// sessions, so that somebody between client and server could have them proved in a session of his own.
+func setsUp(op hdl.Operation) bool {
+	switch op {
+	case hdl.CreateHandle, hdl.DeleteHandle, hdl.AddValue, hdl.RemoveValue, hdl.ModifyValue, hdl.HomePrefix, hdl.UnhomePrefix:
+		return true
+	}
+	return false
+}
+
+// prove verifies an answer to a challenge. Derived secrets take computing time, so that few are verified at once, and nobody may try
+// many.
+func (s *Server) prove(ctx context.Context, q *call, claimed handles.Identity, p *handles.Proof) (handles.Identity, error) {
+	if err := s.guesses.Take(limit.Client(q.from.Addr()), 1, s.o.Now()); err != nil {
 		return handles.Identity{}, &handles.Refusal{Code: hdl.ServerBusy, Err: err}
+	}
+	leave, err := s.turn(ctx, q, s.proofs)
+	if err != nil {
+		return handles.Identity{}, err
 	}
 	defer leave()
 	switch p.Type {

@@ -30,6 +30,9 @@ func (s *Server) dispatch(ctx context.Context, q *call) error {
 		if err := body.Decode(q.m.Body); err != nil {
 			return err
 		}
+		if len(body.Indexes) > hdl.MaxValues {
+			return refuse(hdl.ProtocolError, "Remove fewer values at once")
+		}
 		return s.administrate(ctx, q, &change{s: s, c: &handles.Change{Operation: q.operation, Handle: string(body.Handle), Indexes: body.Indexes}})
 	case hdl.ListHandles, hdl.ListDerived, hdl.ListPrefixes, hdl.HomePrefix, hdl.UnhomePrefix:
 		handle, err := q.handle()
@@ -44,6 +47,9 @@ func (s *Server) dispatch(ctx context.Context, q *call) error {
 	case hdl.SetUpSession:
 		return s.setUp(ctx, q)
 	case hdl.EndSession:
+		if q.session == nil {
+			return refuse(hdl.SessionExpired, "Can not get session info.")
+		}
 		s.sessions.end(q.session)
 		return s.reply(ctx, q, hdl.Success, nil, replyOptions{})
 	case hdl.NextTransaction:
@@ -81,6 +87,9 @@ func (s *Server) resolve(ctx context.Context, q *call) error {
 	if err := body.Decode(q.m.Body); err != nil {
 		return err
 	}
+	if len(body.Indexes) > hdl.MaxValues || len(body.Types) > hdl.MaxValues {
+		return refuse(hdl.ProtocolError, "Ask for fewer values at once")
+	}
 	asked := handles.Asked{Handle: string(body.Handle), PublicOnly: q.m.Header.Flags&hdl.PublicOnly != 0, NoReferral: q.m.Header.Flags&hdl.DoNotRefer != 0}
 	asked.Wanted.Indexes = body.Indexes
 	for _, t := range body.Types {
@@ -110,6 +119,7 @@ type reading struct {
 }
 
 func (r *reading) begin(context.Context) error { return nil }
+func (r *reading) hidden() bool                { return false }
 
 func (r *reading) authorise(ctx context.Context, who handles.Identity) error {
 	_, err := r.s.o.Handles.MayReadValues(ctx, who, r.found)
@@ -148,6 +158,7 @@ type change struct {
 }
 
 func (c *change) begin(ctx context.Context) error { return c.s.o.Handles.Begin(ctx, c.c) }
+func (c *change) hidden() bool                    { return c.c.Hidden() }
 func (c *change) authorise(ctx context.Context, who handles.Identity) error {
 	return c.c.Authorise(ctx, who)
 }
@@ -177,6 +188,7 @@ type question struct {
 }
 
 func (p *question) begin(ctx context.Context) error { return p.s.o.Handles.BeginPrefix(ctx, p.p) }
+func (p *question) hidden() bool                    { return false }
 func (p *question) authorise(ctx context.Context, who handles.Identity) error {
 	return p.p.Authorise(ctx, who)
 }
@@ -217,6 +229,7 @@ func (s *Server) names(ctx context.Context, q *call, list iter.Seq2[string, erro
 			if err := s.reply(ctx, q, hdl.Success, body(), replyOptions{flags: hdl.Continuous}); err != nil {
 				return nil // the client is gone
 			}
+			q.renew()
 			batch = batch[:0]
 		}
 		batch = append(batch, []byte(name))
@@ -235,7 +248,7 @@ func (s *Server) verify(ctx context.Context, q *call) error {
 	if err != nil {
 		return refuse(hdl.InvalidHandle, "")
 	}
-	_, err = s.prove(ctx, claimed, &handles.Proof{Version: q.version(), Type: hdl.TypeSecretKey, Nonce: body.Nonce, Digest: body.Digest, Answer: body.Answer})
+	_, err = s.prove(ctx, q, claimed, &handles.Proof{Version: q.version(), Type: hdl.TypeSecretKey, Nonce: body.Nonce, Digest: body.Digest, Answer: body.Answer})
 	if err != nil && handles.CodeOf(err) != hdl.NotAuthenticated {
 		return err
 	}

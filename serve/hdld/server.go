@@ -102,9 +102,12 @@ type Server struct {
 	challenges *challenges
 	sessions   *sessions
 	fragments  *hdl.Collector
-	spare      *limit.Rate  // of octets that an address gets beyond what it sent
-	dear       *limit.Turns // what takes computing time
-	clients    clients
+	spare      *limit.Rate // of octets that an address gets beyond what it sent
+	guesses    *limit.Rate // of proofs that an address may try
+
+	// What takes computing time is done for few clients at once, each kind by itself: so no kind locks out another.
+	proofs, agreements, signatures *limit.Turns
+	clients                        clients
 
 	base context.Context
 	end  context.CancelFunc
@@ -126,6 +129,9 @@ const (
 	dearWaiting = 200
 	dearWait    = 5 * time.Second
 
+	guessRate  = 20 // proofs in a second, of one network
+	guessBurst = 200
+
 	spareRate  = 16 << 10 // octets in a second, beyond three times those that the address sent
 	spareBurst = 256 << 10
 )
@@ -139,10 +145,25 @@ func New(o Options) *Server {
 	o.Sockets = cmp.Or(o.Sockets, 4)
 	s := &Server{o: o, challenges: newChallenges(o.Limits.Challenges), sessions: newSessions(o.Limits.Sessions),
 		fragments: hdl.NewCollector(hdl.DefaultLimits()), spare: limit.NewRate(spareRate, spareBurst),
-		dear: limit.NewTurns(dearAtOnce, dearWaiting, dearWait)}
+		guesses: limit.NewRate(guessRate, guessBurst), proofs: newTurns(), agreements: newTurns(), signatures: newTurns()}
 	s.clients.most, s.clients.each = o.Limits.Connections, o.Limits.PerClient
 	s.base, s.end = context.WithCancel(context.Background())
 	return s
+}
+
+func newTurns() *limit.Turns { return limit.NewTurns(dearAtOnce, dearWaiting, dearWait) }
+
+// turn waits for a turn to compute something. Over UDP it does not wait: those who read datagrams have others to answer.
+func (s *Server) turn(ctx context.Context, q *call, t *limit.Turns) (leave func(), err error) {
+	if q.via == viaUDP {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+	}
+	if leave, err = t.Enter(ctx); err != nil {
+		return nil, &handles.Refusal{Code: hdl.ServerBusy, Err: err}
+	}
+	return leave, nil
 }
 
 // Listen begins to answer at an address, over UDP and TCP. With port 0 both have the same free port.

@@ -3,7 +3,11 @@ package hdld
 import (
 	"container/list"
 	"context"
+	"encoding/binary"
+	"net/netip"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stele-id/stele/handles"
@@ -22,15 +26,20 @@ type session struct {
 	id        uint32
 	key       []byte
 	algorithm hdl.Algorithm
+	old       bool         // it was set up before version 2.4, whose messages are encrypted in another way
+	from      netip.Addr   // of the client that set it up
+	wrong     atomic.Int32 // messages that could not be decrypted
 
 	ends time.Time // the lock of the list of sessions guards it
 
 	mu      sync.Mutex
 	proved  bool
 	who     handles.Identity
-	pending *challenge
-	seen    [counters]uint32
+	mark    string // of the value that proved it
+	pending uint32 // the challenge that waits for an answer; 0: none
+	seen    [counters]uint64
 	at      int
+	high    uint32        // the highest counter that came
 	out     uint32        // counter of our own messages
 	element *list.Element // in the list of sessions, whose lock guards it and settled
 	settled bool          // it is in the list of those in which the client proved who it is
@@ -43,46 +52,56 @@ func (n *session) identity() (handles.Identity, bool) {
 	return n.who, n.proved
 }
 
-// prove says that the client has proved who it is.
-func (n *session) prove(who handles.Identity) {
+// prove says that the client has proved who it is, by a value with this stamp.
+func (n *session) prove(who handles.Identity, stamp string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.who, n.proved = who, true
+	n.who, n.mark, n.proved = who, stamp, true
 }
 
-// wait keeps a request until the client has answered a challenge. An earlier one is forgotten.
-func (n *session) wait(c *challenge) {
+// stamp returns that of the value by which the client proved who it is.
+func (n *session) stamp() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.pending = c
+	return n.mark
 }
 
-// waited returns the request that waits, once.
-func (n *session) waited(now time.Time) *challenge {
+// wait notes the challenge that waits for an answer, and returns the one before.
+func (n *session) wait(id uint32) (before uint32) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	c := n.pending
-	n.pending = nil
-	if c != nil && !now.Before(c.ends) {
-		return nil
-	}
-	return c
+	before, n.pending = n.pending, id
+	return before
 }
 
-// count refuses a request whose number came already. Zero is not one (section 6).
-func (n *session) count(counter uint32) error {
-	if counter == 0 {
-		return nil
+// maxWrong is how many messages of a session may be wrong.
+const maxWrong = 10
+
+// open decrypts a message. The way of encryption is that of the version in which the session was set up.
+func (n *session) open(m *hdl.Message) error {
+	if m.Envelope.Version.Before(4) != n.old {
+		return refuse(hdl.SessionFailed, "")
+	}
+	return m.Open(n.algorithm, n.key)
+}
+
+// count refuses a request that came already: by its number or, in versions whose codes do not cover the number, by its code. A number
+// that is too far behind may have come, too. Versions before 2.5 have none (section 6).
+func (n *session) count(v hdl.Version, c *hdl.Credential) error {
+	mark := uint64(c.Counter)
+	if v.Before(7) {
+		mark = binary.BigEndian.Uint64(append(make([]byte, 8), c.Signature...)[len(c.Signature):])
+	} else if c.Counter == 0 {
+		return refuse(hdl.Replayed, "")
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, c := range n.seen {
-		if c == counter {
-			return refuse(hdl.Replayed, "")
-		}
+	if slices.Contains(n.seen[:], mark) || !v.Before(7) && uint64(c.Counter)+counters <= uint64(n.high) {
+		return refuse(hdl.Replayed, "")
 	}
-	n.seen[n.at] = counter
+	n.seen[n.at] = mark
 	n.at = (n.at + 1) % counters
+	n.high = max(n.high, c.Counter)
 	return nil
 }
 
@@ -201,7 +220,7 @@ func (s *Server) setUp(ctx context.Context, q *call) error {
 	if s.o.Site().Key == nil {
 		return refuse(hdl.SessionFailed, "This server has no key with which it could prove who it is")
 	}
-	n, ours, err := s.agree(ctx, body.Key, q.version())
+	n, ours, err := s.agree(ctx, q, body.Key)
 	if err != nil {
 		return err
 	}
@@ -213,10 +232,10 @@ func (s *Server) setUp(ctx context.Context, q *call) error {
 }
 
 // agree makes a session of the client's key, and returns the key that the client needs.
-func (s *Server) agree(ctx context.Context, key []byte, v hdl.Version) (*session, *hdl.DHKey, error) {
-	leave, err := s.dear.Enter(ctx)
+func (s *Server) agree(ctx context.Context, q *call, key []byte) (*session, *hdl.DHKey, error) {
+	leave, err := s.turn(ctx, q, s.agreements)
 	if err != nil {
-		return nil, nil, &handles.Refusal{Code: hdl.ServerBusy, Err: err}
+		return nil, nil, err
 	}
 	defer leave()
 	theirs, err := hdl.ParsePublicKey(key)
@@ -237,9 +256,9 @@ func (s *Server) agree(ctx context.Context, key []byte, v hdl.Version) (*session
 	if err != nil {
 		return nil, nil, err
 	}
-	n := &session{algorithm: hdl.AES}
-	if v.Before(4) {
-		n.algorithm = hdl.DES
+	n := &session{algorithm: hdl.AES, from: q.from.Addr()}
+	if q.version().Before(4) {
+		n.algorithm, n.old = hdl.DES, true
 	}
 	if n.key, err = n.algorithm.SessionKey(secret); err != nil {
 		return nil, nil, err

@@ -266,7 +266,7 @@ func TestFlood(t *testing.T) {
 	// One in which the client has proved who it is stays.
 	kept := &session{id: 1 << 20, key: make([]byte, 32), algorithm: hdl.AES}
 	f.sessions.add(kept, now)
-	kept.prove(handlesIdentity())
+	kept.prove(handlesIdentity(), "stamp")
 	if f.sessions.find(kept.id, now) == nil {
 		t.Fatal("the session is gone")
 	}

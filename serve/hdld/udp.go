@@ -40,7 +40,9 @@ func (s *Server) datagram(p *net.UDPConn, datagram []byte, from netip.AddrPort) 
 	q.send = func(answer []byte) error {
 		if !s.maySend(q, len(answer), now) {
 			s.stats.held.Add(1)
-			answer = s.tooLong(q)
+			if answer = s.tooLong(q); len(answer) > amplification*q.sent {
+				return nil
+			}
 		}
 		for part := range hdl.Datagrams(answer, q.major3) {
 			if _, err := p.WriteToUDPAddrPort(part, from); err != nil {
