@@ -10,8 +10,9 @@ import (
 // Align makes the targets of a handle's record and its values of type URL agree, so that the web, the DNS and clients of the Handle
 // System see the same places, whoever writes the record. Next is the version that follows before, which is nil for a new record.
 // URLs of values become targets. If the values are as before and the targets are not, values follow the targets: one that replaces
-// another replaces it in its value too, and one that was taken away is taken from the values. It never takes a target away that was
-// written: only the writer knows whether it is meant to stay; see [Follow]. Values that the public may not read give no targets, nor do
+// another replaces it in its value too, and one that was taken away is taken from the values. If only the values were changed, and some
+// still lead somewhere, targets follow them; see [Follow]. In all other cases it takes no target away: only the writer knows whether it is
+// meant to stay. Values that the public may not read give no targets, nor do
 // any if locations (10320/loc) or an alias decide where the handle leads.
 //
 // It changes nothing of before. It copies the lists that it changes, so that next may share them with another record.
@@ -25,11 +26,16 @@ func Align(before, next *stele.Record) {
 	}
 	old, now := placesOf(was.Values), placesOf(next.Values)
 	there := locationsOf(next.Targets)
-	if before != nil && slices.Equal(old, now) && len(now) > 0 && len(there) > 0 {
+	switch {
+	case before == nil || len(now) == 0 || len(there) == 0:
+		addTargets(now, next)
+	case slices.Equal(old, now):
 		alignValues(locationsOf(was.Targets), there, now, next)
-		return
+	case slices.Equal(was.Targets, next.Targets): // only the values were changed
+		Follow(was.Values, next.Values, next)
+	default:
+		addTargets(now, next)
 	}
-	addTargets(now, next)
 }
 
 // Follow makes the targets of a record follow a change of its values, from before to after, that a client of the Handle System makes: a

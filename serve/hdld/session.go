@@ -3,7 +3,6 @@ package hdld
 import (
 	"container/list"
 	"context"
-	"encoding/binary"
 	"net/netip"
 	"slices"
 	"sync"
@@ -37,7 +36,7 @@ type session struct {
 	who     handles.Identity
 	mark    string // of the value that proved it
 	pending uint32 // the challenge that waits for an answer; 0: none
-	seen    [counters]uint64
+	seen    [counters]uint32
 	at      int
 	high    uint32        // the highest counter that came
 	out     uint32        // counter of our own messages
@@ -85,21 +84,19 @@ func (n *session) open(m *hdl.Message) error {
 	return m.Open(n.algorithm, n.key)
 }
 
-// count refuses a request that came already: by its number or, in versions whose codes do not cover the number, by its code. A number
-// that is too far behind may have come, too. Versions before 2.5 have none (section 6).
+// count refuses a request whose number came already, or may have come because it is long past. Versions before 2.5 have no numbers
+// (section 6). The codes of 2.5 and 2.6 do not cover the number, so that in these versions who reads the network can repeat a request with
+// another one: clients that repeat a request do the same, and must not be refused.
 func (n *session) count(v hdl.Version, c *hdl.Credential) error {
-	mark := uint64(c.Counter)
-	if v.Before(7) {
-		mark = binary.BigEndian.Uint64(append(make([]byte, 8), c.Signature...)[len(c.Signature):])
-	} else if c.Counter == 0 {
-		return refuse(hdl.Replayed, "")
+	if v.Before(5) && c.Counter == 0 {
+		return nil
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if slices.Contains(n.seen[:], mark) || !v.Before(7) && uint64(c.Counter)+counters <= uint64(n.high) {
+	if c.Counter == 0 || slices.Contains(n.seen[:], c.Counter) || uint64(c.Counter)+counters <= uint64(n.high) {
 		return refuse(hdl.Replayed, "")
 	}
-	n.seen[n.at] = mark
+	n.seen[n.at] = c.Counter
 	n.at = (n.at + 1) % counters
 	n.high = max(n.high, c.Counter)
 	return nil
