@@ -1,9 +1,7 @@
 package handles
 
 import (
-	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -13,46 +11,9 @@ import (
 	"github.com/stele-id/stele/wire/hdl"
 )
 
-// Values returns what a record is to clients of the Handle System: its own values and, where none
-// of them says where the thing is, its locations as values of type URL, the best first, on the
-// lowest indexes that are free. The order and the indexes stay the same until the record changes.
+// Values returns what a record is to clients of the Handle System, as [destination.Values] does for its locations.
 func Values(record *stele.Record, targets []stele.Target) []stele.HandleValue {
-	if slices.ContainsFunc(record.Values, IsPlace) {
-		return record.Values
-	}
-	targets = slices.DeleteFunc(slices.Clone(targets), func(t stele.Target) bool {
-		return t.Service != stele.N2L || t.Status == http.StatusNotFound || t.Status == http.StatusGone
-	})
-	if len(targets) == 0 {
-		return record.Values
-	}
-	slices.SortFunc(targets, func(a, b stele.Target) int {
-		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference), strings.Compare(a.URL, b.URL))
-	})
-	taken := make(map[uint32]bool, len(record.Values))
-	for i := range record.Values {
-		taken[record.Values[i].Index] = true
-	}
-	values := make([]stele.HandleValue, 0, len(targets)+len(record.Values))
-	index := uint32(0)
-	for _, t := range targets {
-		for index++; taken[index]; index++ {
-		}
-		values = append(values, stele.HandleValue{
-			Index:       index,
-			Type:        destination.TypeURL,
-			Data:        []byte(t.URL),
-			TTL:         cmp.Or(t.TTL, stele.DefaultHandleTTL),
-			Timestamp:   destination.Stamp(record),
-			Permissions: stele.DefaultPermissions,
-		})
-	}
-	return append(values, record.Values...)
-}
-
-// IsPlace reports whether a value says where the thing is.
-func IsPlace(v stele.HandleValue) bool {
-	return destination.HasType(v.Type, destination.TypeURL) || destination.HasType(v.Type, destination.TypeAlias) || destination.HasType(v.Type, destination.TypeLoc)
+	return destination.Values(record, slices.DeleteFunc(slices.Clone(targets), func(t stele.Target) bool { return t.Service != stele.N2L }))
 }
 
 // IsOpen reports whether the public may read a value.

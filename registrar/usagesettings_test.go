@@ -66,3 +66,21 @@ func TestUsageSettingsLong(t *testing.T) {
 		t.Errorf("%+v, %v", ns, err)
 	}
 }
+
+// TestUsageSettingsDamaged: an owner sets damaged settings anew.
+func TestUsageSettingsDamaged(t *testing.T) {
+	f := newFixture(t)
+	key := f.space("ark:12345", owner("ann"))
+	if err := f.store.Apply(f.admin, &stele.Commit{Cells: []stele.CellChange{{Name: usageSpaceCell(key), After: []byte("{")}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.UsageSettings(as("ann"), key); stele.KindOf(err) != stele.Internal {
+		t.Errorf("damaged settings are read: %v", err)
+	}
+	if u, err := f.SetUsageSettings(as("ann"), key, func(u *UsageSettings) { u.Public = true }); err != nil || !u.Public {
+		t.Errorf("they are %+v, %v", u, err)
+	}
+	if u, err := f.UsageSettings(as("ann"), key); err != nil || !u.Public {
+		t.Errorf("then %+v, %v", u, err)
+	}
+}

@@ -39,10 +39,11 @@ type generation struct {
 	usage    *usage.Counter // nil: use is not counted
 
 	countedAll countedAll
-	handler    http.Handler  // answers the public
-	dns        *dnsd.Server  // nil without the setting dns
-	hdl        *handleServer // nil without the setting hdl
-	ending     chan struct{} // closed before the generation ends: streams end then
+	uploads    *usage.Uploads // nil: use is not counted
+	handler    http.Handler   // answers the public
+	dns        *dnsd.Server   // nil without the setting dns
+	hdl        *handleServer  // nil without the setting hdl
+	ending     chan struct{}  // closed before the generation ends: streams end then
 
 	stop func() // ends what looks after the registry
 	work sync.WaitGroup
@@ -83,6 +84,9 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 		f.work.Go(func() { s.followCountedAll(ctx, f) })
 	} else {
 		f.work.Go(func() { usage.Tidy(ctx, r.Registrar, s.now, s.log) })
+	}
+	if f.uploads != nil {
+		f.work.Go(func() { s.forgetUploads(ctx, f) })
 	}
 	f.work.Go(func() { f.links.Run(ctx) })
 	f.work.Go(func() { s.keepSigned(ctx, r) })

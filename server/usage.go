@@ -138,7 +138,7 @@ func (s *server) usageLogs(f *generation) api.UsageLogs {
 	if s.agents == nil {
 		return nil
 	}
-	return &usage.Uploads{Now: s.now, Importer: func() *usage.LogImporter {
+	f.uploads = &usage.Uploads{Now: s.now, Importer: func() *usage.LogImporter {
 		im := &usage.LogImporter{Agents: s.agents, Now: s.now, Log: s.log, Cut: s.UsageCut, Lists: s.agents.Digest()}
 		if s.countries != nil {
 			im.Country = s.countries.Country
@@ -147,4 +147,24 @@ func (s *server) usageLogs(f *generation) api.UsageLogs {
 		access.CountsFor(f.registry, im)
 		return im
 	}}
+	return f.uploads
+}
+
+// uploadsEvery is how often the server looks for log files whose senders have left.
+const uploadsEvery = 10 * time.Minute
+
+// forgetUploads forgets log files of clients that have left, as long as the registry is open: they may have readers' addresses.
+func (s *server) forgetUploads(ctx context.Context, f *generation) {
+	every := time.NewTicker(uploadsEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+			if err := f.uploads.Forget(); err != nil {
+				s.log.Warn("a log file that nobody waits for could not be closed", "err", err)
+			}
+		}
+	}
 }

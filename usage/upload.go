@@ -44,11 +44,7 @@ type upload struct {
 func (u *Uploads) Begin() (id string, err error) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
-	for id, f := range u.files {
-		if u.Now().Sub(f.used) > uploadIdle && f.mutex.TryLock() { // the client has left
-			err = errors.Join(err, u.end(id, f))
-		}
-	}
+	err = u.forget()
 	if len(u.files) >= maxUploads {
 		return "", errors.Join(err, refuse(stele.Exhausted, "usage.too-many-uploads", "{count} log files are being sent to this server already; try again later", len(u.files)))
 	}
@@ -67,6 +63,23 @@ func (u *Uploads) Begin() (id string, err error) {
 	}
 	u.files[id] = &upload{file: file, used: u.Now()}
 	return id, nil
+}
+
+// Forget forgets files of clients that have left. The server calls it now and then, so that what they sent does not stay.
+func (u *Uploads) Forget() error {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	return u.forget()
+}
+
+// forget is Forget. The caller holds the lock.
+func (u *Uploads) forget() (err error) {
+	for id, f := range u.files {
+		if u.Now().Sub(f.used) > uploadIdle && f.mutex.TryLock() {
+			err = errors.Join(err, u.end(id, f))
+		}
+	}
+	return err
 }
 
 // end forgets a file. The caller holds both locks.

@@ -167,3 +167,23 @@ func TestUploads(t *testing.T) {
 		t.Errorf("of one that is not there whole: %v", err)
 	}
 }
+
+// TestForgetUploads: what a client left behind is forgotten without another client coming.
+func TestForgetUploads(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	u := &Uploads{Now: func() time.Time { return now }}
+	id, err := u.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Forget(); err != nil || len(u.files) != 1 {
+		t.Errorf("a file that is being sent is forgotten (%v)", err)
+	}
+	now = now.Add(uploadIdle + time.Second)
+	if err := u.Forget(); err != nil || len(u.files) != 0 {
+		t.Errorf("there are %d files (%v)", len(u.files), err)
+	}
+	if _, err := u.Add(id, 0, []byte("x")); stele.KindOf(err) != stele.NotFound {
+		t.Errorf("it is written: %v", err)
+	}
+}

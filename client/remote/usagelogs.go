@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/apijson"
@@ -29,6 +30,15 @@ func (r *Registry) CountLog(ctx context.Context, in io.Reader, o apijson.UsageLo
 		return nil, err
 	}
 	path := pathOf("usagelogs", log.ID)
+	began := false
+	defer func() {
+		if began {
+			return // the server forgets the file when it has counted it
+		}
+		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_, _ = r.call(soon, &ask{method: http.MethodDelete, path: path}) // or else it stays for an hour
+	}()
 	piece := make([]byte, pieceBytes)
 	for {
 		n, readErr := io.ReadFull(in, piece)
@@ -44,8 +54,7 @@ func (r *Registry) CountLog(ctx context.Context, in io.Reader, o apijson.UsageLo
 			break
 		}
 		if readErr != nil {
-			_, err := r.call(ctx, &ask{method: http.MethodDelete, path: path})
-			return nil, errors.Join(readErr, err)
+			return nil, readErr
 		}
 	}
 	text, err := json.Marshal(&o)
@@ -57,6 +66,7 @@ func (r *Registry) CountLog(ctx context.Context, in io.Reader, o apijson.UsageLo
 		return nil, under(op, stele.ID{}, err)
 	}
 	defer s.Close()
+	began = true
 	for text, err := range textLines(s) {
 		if err != nil {
 			return nil, err

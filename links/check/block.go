@@ -330,6 +330,7 @@ func (b *batch) flushBlocks(ctx context.Context) error {
 // states yields what is known of targets with places from one to another, and reads no blocks but theirs. It calls damaged with a place of a block that is damaged.
 func (c *Checker) states(ctx context.Context, from, to string, damaged func(place string)) iter.Seq2[state, error] {
 	return func(yield func(state, error) bool) {
+		before := from // the high bound of the block before: a damaged one begins there, whatever can be read of it
 		for cell, err := range c.o.Registrar.CheckList(asServer(ctx), blockCells, blockCells+from) {
 			if err != nil {
 				yield(state{}, err)
@@ -338,8 +339,9 @@ func (c *Checker) states(ctx context.Context, from, to string, damaged func(plac
 			low, states, ok := readBlock(cell.Value)
 			if !ok {
 				c.logDamaged(cell.Name)
-				damaged(max(from, low))
+				damaged(max(before, low))
 			}
+			before = strings.TrimPrefix(cell.Name, blockCells)
 			for _, s := range states {
 				if s.place < from {
 					continue

@@ -223,3 +223,36 @@ func TestDamagedBlock(t *testing.T) {
 		g.want(c, g.id(fmt.Sprintf("ark:12345/x5%04d", i)), "ok")
 	}
 }
+
+// TestDamagedPlace: the place of a damaged block is told, though nothing of it can be read and sound ones stand before it.
+func TestDamagedPlace(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	for i := range 60 {
+		g.register(fmt.Sprintf("ark:12345/x5%04d", i), fmt.Sprintf("https://a%d.example/1", i))
+	}
+	g.on(nil)
+	g.work(c)
+	var cells []stele.Cell
+	for cell, err := range g.store.Cells(t.Context(), blockCells, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells = append(cells, cell)
+	}
+	if len(cells) < 3 {
+		t.Fatalf("there are %d blocks", len(cells))
+	}
+	if err := g.store.Apply(t.Context(), &stele.Commit{Cells: []stele.CellChange{{Name: cells[1].Name, Before: cells[1].Value, After: []byte("\x00damaged")}}}); err != nil {
+		t.Fatal(err)
+	}
+	var places []string
+	for _, err := range c.states(t.Context(), "", "\xff", func(place string) { places = append(places, place) }) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := strings.TrimPrefix(cells[0].Name, blockCells); len(places) != 1 || places[0] != want {
+		t.Errorf("the places are %q, want %q", places, want)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/usage"
 )
@@ -104,4 +105,21 @@ func (s *site) use(read func(c *usage.Counter)) {
 	ended, end := context.WithCancel(s.admin)
 	end()
 	c.Run(ended) // it writes what it has, and ends
+}
+
+// brokenFigures can't be read.
+type brokenFigures struct{}
+
+func (brokenFigures) Report(context.Context, apijson.UsageQuery) (*apijson.Usage, error) {
+	return nil, stele.Errorf("report", stele.ID{}, stele.Internal, "usage.settings-damaged", "they are damaged")
+}
+
+// TestBrokenFigures: figures that can't be read keep nobody from the page about a name.
+func TestBrokenFigures(t *testing.T) {
+	s := newSite(t, func(o *Options) { o.Figures = brokenFigures{} })
+	s.space("ark:12345")
+	s.add(`{"id":"ark:12345/x1","url":"https://example.org/1"}`)
+	if a := s.get("/.info/ark:12345/x1", "Accept", "text/html"); a.StatusCode != http.StatusOK || strings.Contains(a.body, "damaged") {
+		t.Errorf("the page is %d: %s", a.StatusCode, a.body)
+	}
 }
