@@ -110,7 +110,7 @@ func (b *Book) Report(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage
 		return nil, err
 	case rec != nil:
 		if public {
-			s = wholeMonths(r, s)
+			s = b.wholeMonths(r, s)
 		}
 		return r, b.record(ctx, r, s, rec.ID)
 	}
@@ -121,9 +121,12 @@ func (b *Book) Report(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage
 	return r, b.prefix(ctx, r, s, key, q.Limit)
 }
 
-// wholeMonths makes a report one of what all may see: the period has whole months, so that nobody asks for one of a day.
-func wholeMonths(r *apijson.Usage, s span) span {
-	s.from, s.until = firstOf(s.from), dayOf(DateOf(dateOf(s.until)).Next(1).begin().Unix())-1
+// wholeMonths makes a report one of what all may see: the period has whole months that are over, so that nobody asks for one of a
+// day, or learns from how the figures of this month grow when a name was used.
+func (b *Book) wholeMonths(r *apijson.Usage, s span) span {
+	over := dayOf(DateOf(b.Registrar.Now()).begin().Unix()) - 1 // the last day of the month before
+	s.until = min(dayOf(DateOf(dateOf(s.until)).Next(1).begin().Unix())-1, over)
+	s.from = min(firstOf(s.from), firstOf(s.until))
 	r.From, r.Until, r.Public = dateText(s.from), dateText(s.until), true
 	return s
 }
@@ -221,7 +224,7 @@ func (b *Book) prefix(ctx context.Context, r *apijson.Usage, s span, key stele.N
 			return fault
 		case ns != nil: // the sums of the namespace only: whether some prefix has figures would tell the names with it
 			sight, kind, err = public, spaceCells, nil
-			s, r.Name, r.Title = wholeMonths(r, s), key.Prefix, ns.Title
+			s, r.Name, r.Title = b.wholeMonths(r, s), key.Prefix, ns.Title
 		}
 	}
 	if err != nil {

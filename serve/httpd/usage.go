@@ -55,7 +55,7 @@ func (h *Handler) useLine(r *http.Request, v *web.Info, rec *stele.Record) (*web
 		line.Total = v.Language.Text("use.not-begun")
 		return line, nil
 	case report.Total == apijson.UsageRow{}:
-		line.Total = v.Language.Text("use.never")
+		line.Total = v.Language.Text("use.none-over")
 		return line, nil
 	}
 	line.Total = v.Language.Text("use.total", "count", report.Total.Regular+report.Total.Machine, "months", usedMonths)
@@ -68,8 +68,8 @@ func (h *Handler) useLine(r *http.Request, v *web.Info, rec *stele.Record) (*web
 	return line, err
 }
 
-// usedMonths is how many months figures have if the request does not say.
-const usedMonths = 13
+// usedMonths is how many months public figures have if the request does not say: those of a year that are over.
+const usedMonths = 12
 
 // usage answers with how often a name, or the names of a namespace, are used, where that is public: /.usage/<name>. If a namespace and a
 // record have the same name, it is the namespace, unless the query says of=record. Other tokens than the public's change nothing.

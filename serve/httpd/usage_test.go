@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/apijson"
@@ -45,8 +46,12 @@ func TestPublicUse(t *testing.T) {
 		}
 		c.Redirected(s.id("ark:12345/secret"), netip.MustParseAddr("192.0.2.1"), "Mozilla/5.0 Firefox/140.0", "")
 	})
+	if text := page("/.usage/ark:12345/x1"); strings.Contains(text, "1,234") {
+		t.Error("figures of a month are public before it is over: who asks again and again sees each reader")
+	}
+	s.pass(32 * 24 * time.Hour)
 	text := page("/.info/ark:12345/x1")
-	if !strings.Contains(text, line) || !strings.Contains(text, "1,234 resolutions in 13 months") || !strings.Contains(text, `href="https://id.example.org/.usage/ark:12345/x1?of=record"`) || !strings.Contains(text, "<svg") {
+	if !strings.Contains(text, line) || !strings.Contains(text, "1,234 resolutions in 12 months") || !strings.Contains(text, `href="https://id.example.org/.usage/ark:12345/x1?of=record"`) || !strings.Contains(text, "<svg") {
 		t.Errorf("the page about the name: %s", text)
 	}
 	if text := page("/.info/ark:12345/x1", "Authorization", "Bearer ann"); !strings.Contains(text, line) {
