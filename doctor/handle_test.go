@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,8 +39,9 @@ func TestHandle(t *testing.T) {
 		t.Fatal(err)
 	}
 	service := handles.New(handles.Options{Registrar: r, Resolver: names, Schemes: schemes, Now: time.Now})
-	site := &hdld.Site{Primary: true}
-	server := hdld.New(hdld.Options{Handles: service, Now: time.Now, Rand: rand.Reader, Site: func() *hdld.Site { return site }})
+	var site atomic.Pointer[hdld.Site]
+	site.Store(&hdld.Site{Primary: true})
+	server := hdld.New(hdld.Options{Handles: service, Now: time.Now, Rand: rand.Reader, Site: site.Load})
 	if err := server.Listen(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +70,7 @@ func TestHandle(t *testing.T) {
 	if found := look(); len(found) != 2 || !has(found, "handle", Warning, "another site") {
 		t.Errorf("before the server knows its site: %v", found)
 	}
-	site = &hdld.Site{Primary: true, Octets: made.Site.Append(nil), Serial: 1}
+	site.Store(&hdld.Site{Primary: true, Octets: made.Site.Append(nil), Serial: 1})
 	if found := look(); len(found) != 2 || !has(found, "handle", OK, "over tcp") || !has(found, "handle", OK, "over udp") {
 		t.Errorf("with a server: %v", found)
 	}
