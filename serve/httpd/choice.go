@@ -83,7 +83,8 @@ func (h *Handler) take(w http.ResponseWriter, r *http.Request, q *resolver.Reque
 // values lead somewhere, decide makes res a redirect to there.
 func (h *Handler) decide(r *http.Request, query string, q *resolver.Request, res *resolver.Resolution) (offer, error) {
 	if res.Kind == resolver.Description && q.Service != stele.N2C && q.Service != stele.N2P {
-		if err := h.redirectByValues(r, res, readParameters(query)); err != nil {
+		parameters, _ := readParameters(query) // a redirect does without what is broken
+		if err := h.redirectByValues(r, res, parameters); err != nil {
 			return offer{}, err
 		}
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/stele-id/stele/wire/hdl"
 )
 
-// administerHandle passes a request on that only an administrator of handles may send.
-func (h *Handler) administerHandle(w http.ResponseWriter, r *http.Request, path string, q url.Values) {
+// administerHandle passes a request on that only an administrator of handles may send. broken is the error of its query; may be nil.
+func (h *Handler) administerHandle(w http.ResponseWriter, r *http.Request, path string, q url.Values, broken error) {
 	if h.o.Handles != nil {
-		h.o.Handles.Serve(w, r, handle.Request{Path: path, Query: q})
+		h.o.Handles.Serve(w, r, handle.Request{Path: path, Query: q, Broken: broken})
 		return
 	}
 	w.Header()["Connection"] = closing // the server does not read the body

@@ -87,7 +87,8 @@ func (h *Handler) failHandle(w http.ResponseWriter, r *http.Request, err error) 
 		h.tell(r, &p, err)
 	}
 	refused.Message = p.Detail
-	h.writeHandle(w, r, readParameters(readTarget(r).query), refused)
+	q, _ := readParameters(readTarget(r).query) // of it the answer needs only how it is written
+	h.writeHandle(w, r, q, refused)
 }
 
 // handleAnswer is what the REST interface says. The order of keys is the reference

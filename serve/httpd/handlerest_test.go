@@ -366,6 +366,39 @@ func TestHandlePutRefused(t *testing.T) {
 	f.https("POST", "/api/prefixes?prefix=20.500.44444", "", user).is(t, 403, `{"responseCode":400,"handle":"20.500.44444"}`)
 }
 
+// A query with a part that cannot be read changes nothing: what it was to restrict would be done to the whole handle.
+func TestHandleBrokenQuery(t *testing.T) {
+	f := newAdminFixture(t)
+	user := basic(handleUser, handleSecret)
+	f.https("PUT", "/api/handles/20.500.99999/BROKEN", `[{"index":1,"type":"URL","data":"https://example.org/1"},{"index":2,"type":"URL","data":"https://example.org/2"}]`, user).
+		is(t, 201, `{"responseCode":1,"handle":"20.500.99999/BROKEN"}`)
+	before, err := f.registrar.Get(f.admin, f.id("20.500.99999/BROKEN"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"index=1;index=2", "index=1%", "index=1&index=2%zz", "overwrite=false%", "index=1;"} {
+		for method, path := range map[string]string{"PUT": "handles/20.500.99999/BROKEN?", "DELETE": "handles/20.500.99999/BROKEN?", "POST": "prefixes/20.500.55555?"} {
+			f.https(method, "/api/"+path+query, oneValue, user).refusedQuery(t)
+		}
+		f.https("DELETE", "/api/prefixes/20.500.99999?"+query, "", "").refusedQuery(t)
+	}
+	after, err := f.registrar.Get(f.admin, f.id("20.500.99999/BROKEN"))
+	if err != nil || after.Version != before.Version || after.State != before.State {
+		t.Errorf("it was changed: %+v, %v", after, err)
+	}
+	if a := f.https("GET", "/api/handles/20.500.99999/BROKEN?index=1;index=2", "", ""); a.status != http.StatusOK {
+		t.Errorf("it cannot be read: %d %s", a.status, a.body)
+	}
+}
+
+// refusedQuery makes sure that the query was refused.
+func (a handleReply) refusedQuery(t *testing.T) {
+	t.Helper()
+	if a.status != http.StatusBadRequest || !strings.HasPrefix(a.body, `{"responseCode":4,"message":"The query cannot be read (`) {
+		t.Errorf("got %d %s, want 400 for the query", a.status, a.body)
+	}
+}
+
 // In clear nothing is written, listed or signed, whoever asks.
 func TestHandleInClear(t *testing.T) {
 	f := newAdminFixture(t)

@@ -32,7 +32,7 @@ const maxParameters = 8 << 10
 func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, rest := t.segment()
 	_, text, _ := strings.Cut(rest, "/")
-	q := readParameters(t.query)
+	q, broken := readParameters(t.query)
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodPost: // like GET, with parameters in the body
@@ -46,7 +46,7 @@ func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarge
 		w.Header().Set("Content-Length", "0")
 		return
 	case http.MethodPut, http.MethodDelete:
-		h.administerHandle(w, r, rest, q)
+		h.administerHandle(w, r, rest, q, broken)
 		return
 	default:
 		w.Header()["Connection"] = closing
@@ -57,7 +57,7 @@ func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarge
 	case text != "":
 		h.showHandle(w, r, rest, q)
 	case q.Has("prefix"): // the public may not list the handles below a prefix
-		h.administerHandle(w, r, rest, q)
+		h.administerHandle(w, r, rest, q, broken)
 	default:
 		h.writeHandle(w, r, q, handleRefusal{Code: handleInvalid, Message: "Empty handle invalid"})
 	}
@@ -176,13 +176,14 @@ func epitaph(t *stele.Tombstone, replacement string) string {
 	return said
 }
 
-// readParameters reads a query. What is broken in it is left out.
-func readParameters(query string) url.Values {
-	q, _ := url.ParseQuery(query)
+// readParameters reads a query. It leaves out what is broken in it, and returns an error that says what that is. A request that
+// only reads may go on without it.
+func readParameters(query string) (url.Values, error) {
+	q, err := url.ParseQuery(query)
 	if q == nil {
 		q = url.Values{}
 	}
-	return q
+	return q, err
 }
 
 // readSelection reads the parameters type and index.

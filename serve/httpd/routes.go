@@ -78,7 +78,8 @@ func (h *Handler) api(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	case h.o.Handles != nil && handle.Serves(which):
 		note(w, "handles", "")
 		if h.await(w, r) {
-			h.o.Handles.Serve(w, r, handle.Request{Path: rest, Query: readParameters(t.query)})
+			q, broken := readParameters(t.query)
+			h.o.Handles.Serve(w, r, handle.Request{Path: rest, Query: q, Broken: broken})
 		}
 		return
 	case which == "v1" && h.o.API != nil:

@@ -98,8 +98,9 @@ func New(o Options) (*Handler, error) {
 
 // Request is a request below /api/: what follows that, as it stands in the request's target, and the parameters.
 type Request struct {
-	Path  string // handles/20.500.12345/a%20b
-	Query url.Values
+	Path   string // handles/20.500.12345/a%20b
+	Query  url.Values
+	Broken error // the query has a part that cannot be read, which Query lacks; may be nil
 }
 
 // split returns the first segment of the path, and the decoded rest.
@@ -130,6 +131,11 @@ func Serves(segment string) bool {
 // one that lists handles.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, q Request) {
 	first, rest := q.split()
+	if q.Broken != nil && writes(first, r.Method) {
+		// Without the parameter index, a request that is about one value would be about the whole handle.
+		h.refuse(w, r, q, "", wrong("The query cannot be read ("+brief(q.Broken.Error())+"); write name=value pairs with & between them, percent-encoded"))
+		return
+	}
 	switch first {
 	case "handles":
 		switch {
@@ -151,6 +157,17 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, q Request) {
 	default:
 		h.unknown(w, r, q)
 	}
+}
+
+// writes reports whether a request changes handles or prefixes.
+func writes(segment, method string) bool {
+	switch segment {
+	case "handles":
+		return method == http.MethodPut || method == http.MethodDelete
+	case "prefixes":
+		return method == http.MethodPost || method == http.MethodDelete
+	}
+	return false
 }
 
 // unknown answers where there is nothing.
