@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"hash"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -270,6 +271,68 @@ func TestHandleSessionEnds(t *testing.T) {
 	unproved, _ := f.session()
 	f.pass(31 * time.Minute)
 	f.https("GET", "/api/sessions/this", "", `Handle sessionId="`+unproved+`"`).challenged(t, "sessionId=")
+}
+
+// A session ends when the key or the secret that proved its identity is replaced or removed, however it was proved.
+func TestHandleSessionEndsWithKey(t *testing.T) {
+	const other = "20.500.99999/OTHER"
+	sha := func(secret, nonce, cnonce []byte) []byte {
+		sum := sha256.Sum256(slices.Concat(secret, nonce, cnonce, secret))
+		return sum[:]
+	}
+	for how, begin := range map[string]func(f *adminFixture) string{
+		"a password": func(f *adminFixture) string {
+			a := f.https("POST", "/api/sessions", "", basic("300:"+other, "old"))
+			return sessionName.FindStringSubmatch(a.body)[1]
+		},
+		"a password in a session": func(f *adminFixture) string {
+			session, _ := f.session()
+			f.https("PUT", "/api/sessions/this", `{"sessionId":"`+session+`"}`, basic("300:"+other, "old"))
+			return session
+		},
+		"a proof": func(f *adminFixture) string {
+			session, nonce := f.session()
+			f.https("PUT", "/api/sessions/this", proofJSON(session, "300:"+other, "HS_SECKEY", "SHA256", sha([]byte("old"), nonce, []byte{0, 1, 2}), ""), "")
+			return session
+		},
+		"a proof without an index": func(f *adminFixture) string {
+			session, nonce := f.session()
+			f.https("PUT", "/api/sessions/this", proofJSON(session, other, "HS_SECKEY", "SHA256", sha([]byte("old"), nonce, []byte{0, 1, 2}), ""), "")
+			return session
+		},
+	} {
+		for what, change := range map[string]func(values []stele.HandleValue) []stele.HandleValue{
+			"replaced": func(values []stele.HandleValue) []stele.HandleValue {
+				values[1].Data = []byte("new")
+				return values
+			},
+			"removed": func(values []stele.HandleValue) []stele.HandleValue { return values[:1] },
+		} {
+			t.Run(how+" "+what, func(t *testing.T) {
+				f := newAdminFixture(t)
+				f.register(other, stele.HandleValue{Index: 1, Type: "URL", Data: []byte("https://example.org/"), TTL: 86400, Permissions: stele.DefaultPermissions},
+					stele.HandleValue{Index: 300, Type: "HS_SECKEY", Data: []byte("old"), TTL: 86400, Permissions: stele.AdminRead | stele.AdminWrite})
+				session := `Handle sessionId="` + begin(f) + `"`
+				for range 2 {
+					if a := f.https("GET", "/api/sessions/this", "", session); a.status != http.StatusOK || !strings.Contains(a.body, `"authenticated":true,"id":"300:`+other+`"`) {
+						t.Fatalf("before: %d %s", a.status, a.body)
+					}
+				}
+				rec, err := f.registrar.Get(f.admin, f.id(other))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := f.registrar.Update(f.admin, rec.ID, rec.Version, func(next *stele.Record) error {
+					next.Values = change(next.Values)
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+				f.https("GET", "/api/sessions/this", "", session).challenged(t, "sessionId=")
+				f.https("DELETE", "/api/handles/"+other, "", session).challenged(t, "sessionId=")
+			})
+		}
+	}
 }
 
 // Pages of other sites can't make a browser write, nor read what is not for the public.

@@ -102,6 +102,9 @@ func (h *Handler) byFields(r *http.Request, f *Fields) (caller, *failure) {
 	if f.SessionID != "" {
 		c.session = h.sessions.find(f.SessionID, h.o.Now())
 	}
+	if err := h.stillProved(r.Context(), &c); err != nil {
+		return c, failed(err)
+	}
 	switch {
 	case c.session == nil && (f.SessionID != "" || f.hasProof()):
 		return c, &failure{}
@@ -114,14 +117,67 @@ func (h *Handler) byFields(r *http.Request, f *Fields) (caller, *failure) {
 		return c, &failure{text: fieldsMissing, session: c.session}
 	}
 	c.cnonce = nil // it is part of the proof
-	who, wrong := h.prove(r, f, c.session.nonce, f.Type)
+	who, stamp, wrong := h.proveStamped(r, f, c.session.nonce)
 	if wrong != nil {
 		wrong.session = c.session
 		return c, wrong
 	}
-	h.sessions.prove(c.session, who, h.o.Now())
+	h.sessions.prove(c.session, who, stamp, h.o.Now())
 	c.who, c.known = who, c.session.known
 	return c, nil
+}
+
+// stillProved ends the session of a caller if the key or the secret that proved its identity was replaced or removed.
+func (h *Handler) stillProved(ctx context.Context, c *caller) error {
+	if c.session == nil || !c.session.known {
+		return nil
+	}
+	stamp, err := h.o.Handles.Stamp(ctx, c.session.who)
+	if err == nil && (stamp == "" || stamp != c.session.stamp) {
+		h.sessions.end(c.session, h.o.Now())
+		c.session = nil
+	}
+	return err
+}
+
+// proveStamped checks a proof for a session, and returns the stamp of the key or the secret. It reads the stamp before it
+// verifies the proof, so that a key that is replaced meanwhile does not get the stamp of its successor.
+func (h *Handler) proveStamped(r *http.Request, f *Fields, nonce []byte) (handles.Identity, string, *failure) {
+	claim := *f
+	claimed, err := h.o.Handles.ParseIdentity(f.ID)
+	if err == nil && claimed.Index == 0 { // the first verification finds the value
+		var wrong *failure
+		if claimed, wrong = h.prove(r, f, nonce, f.Type); wrong != nil {
+			return handles.Identity{}, "", wrong
+		}
+		claim.ID = claimed.String()
+	}
+	var stamp string
+	if err == nil {
+		if stamp, err = h.o.Handles.Stamp(r.Context(), claimed); err != nil {
+			return handles.Identity{}, "", failed(err)
+		}
+	}
+	who, wrong := h.prove(r, &claim, nonce, f.Type) // it refuses what is not an identity
+	return who, stamp, wrong
+}
+
+// know notes in a session the identity that the header of a request has proved. It identifies the client again after it read the stamp,
+// for the reason that proveStamped has.
+func (h *Handler) know(r *http.Request, s *session, c *caller) *failure {
+	stamp, err := h.o.Handles.Stamp(r.Context(), c.who)
+	if err != nil {
+		return failed(err)
+	}
+	again, f := h.identify(r)
+	switch {
+	case f != nil:
+		return f
+	case !again.known || again.who != c.who:
+		return &failure{text: notVerified}
+	}
+	h.sessions.prove(s, c.who, stamp, h.o.Now())
+	return nil
 }
 
 // prove checks a proof over the server's nonce and the client's.

@@ -31,7 +31,8 @@ type session struct {
 	id    string
 	nonce []byte
 	who   handles.Identity
-	known bool // the client has proved that it is who
+	known bool   // the client has proved that it is who
+	stamp string // of the key or the secret that proved it
 }
 
 // sessions are those of the REST interface. The name of a session has in it when it began and its nonce, with a code
@@ -52,6 +53,7 @@ type sessions struct {
 type proved struct {
 	id    string
 	who   handles.Identity
+	stamp string // of the key or the secret that proved it
 	used  time.Time
 	ended bool // the client has ended it: its name is not good for anything any more
 }
@@ -108,7 +110,7 @@ func (s *sessions) find(id string, now time.Time) *session {
 		}
 		p.used = now
 		s.order.MoveToBack(e)
-		found.who, found.known = p.who, true
+		found.who, found.known, found.stamp = p.who, true, p.stamp
 		return found
 	}
 	if now.Sub(began) >= sessionIdle {
@@ -117,9 +119,9 @@ func (s *sessions) find(id string, now time.Time) *session {
 	return found
 }
 
-// prove notes that the client of a session has proved who it is.
-func (s *sessions) prove(n *session, who handles.Identity, now time.Time) {
-	n.who, n.known = who, true
+// prove notes that the client of a session has proved who it is, by a key or a secret with this stamp.
+func (s *sessions) prove(n *session, who handles.Identity, stamp string, now time.Time) {
+	n.who, n.known, n.stamp = who, true, stamp
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.byID[n.id]; e != nil {
@@ -143,7 +145,7 @@ func (s *sessions) prove(n *session, who handles.Identity, now time.Time) {
 	if len(s.byID) >= s.most {
 		s.drop(s.order.Front())
 	}
-	s.byID[n.id] = s.order.PushBack(&proved{id: n.id, who: who, used: now})
+	s.byID[n.id] = s.order.PushBack(&proved{id: n.id, who: who, stamp: stamp, used: now})
 	s.each[who]++
 }
 

@@ -37,7 +37,7 @@ func TestSessionBounds(t *testing.T) {
 	var all []*session
 	for range maxEach + 5 {
 		n := begin()
-		s.prove(n, who, now)
+		s.prove(n, who, "stamp", now)
 		all = append(all, n)
 	}
 	if s.count() != maxEach {
@@ -50,13 +50,13 @@ func TestSessionBounds(t *testing.T) {
 		t.Errorf("a newer one is %+v", kept)
 	}
 	for i := range 300 {
-		s.prove(begin(), handles.Identity{Handle: fmt.Sprint("20.500.99999/", i)}, now)
+		s.prove(begin(), handles.Identity{Handle: fmt.Sprint("20.500.99999/", i)}, "stamp", now)
 	}
 	if s.count() != 250 || len(s.each) != 250 {
 		t.Errorf("%d sessions are kept, of %d identities", s.count(), len(s.each))
 	}
 	now = now.Add(sessionIdle)
-	s.prove(begin(), who, now)
+	s.prove(begin(), who, "stamp", now)
 	if s.count() != 1 || s.order.Len() != 1 || len(s.each) != 1 {
 		t.Errorf("%d sessions are kept after half an hour, in order %d, of %d identities", s.count(), s.order.Len(), len(s.each))
 	}
@@ -74,12 +74,12 @@ func TestSessionEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	who := handles.Identity{Handle: "20.500.99999/A", Index: 300}
-	s.prove(n, who, now)
+	s.prove(n, who, "stamp", now)
 	s.end(n, now)
 	if found := s.find(n.id, now); found != nil {
 		t.Errorf("found %+v", found)
 	}
-	if s.prove(n, who, now); n.known {
+	if s.prove(n, who, "stamp", now); n.known {
 		t.Error("somebody is known in it")
 	}
 	other, err := newSessions(rand.Reader, 10)

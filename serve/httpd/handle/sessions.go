@@ -72,7 +72,10 @@ func (h *Handler) authenticate(w http.ResponseWriter, r *http.Request, q Request
 		}
 		c.session = s
 		if fields.SessionID = s.id; c.known {
-			h.sessions.prove(s, c.who, h.o.Now())
+			if f := h.know(r, s, &c); f != nil {
+				h.fail(w, r, q, c, f)
+				return
+			}
 		}
 	}
 	if fields.SessionID == "" && c.session != nil {
@@ -105,7 +108,10 @@ func (h *Handler) authenticate(w http.ResponseWriter, r *http.Request, q Request
 	}
 	if !begins {
 		if c.known && !c.session.known {
-			h.sessions.prove(c.session, c.who, h.o.Now())
+			if f := h.know(r, c.session, &c); f != nil {
+				h.fail(w, r, q, c, f)
+				return
+			}
 		}
 		h.describe(w, r, q, http.StatusOK, c, "")
 		return
