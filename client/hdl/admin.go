@@ -411,7 +411,10 @@ func (a *Administrator) identify(ctx context.Context, w *walk, s *server) (*serv
 		return nil, err
 	}
 	next := *s
-	next.version, next.serial = parsed.Version, parsed.Serial
+	next.serial = parsed.Serial
+	if !parsed.Version.Before(1) { // otherwise answers would need no digest, and only the user may say that
+		next.version = parsed.Version
+	}
 	next.key = keyAt(&parsed, s)
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -225,6 +225,9 @@ func (c *Client) message(s *server, r *request) (*hdl.Message, error) {
 		return nil, refuse(stele.Internal, "hdlclient.no-random-octets", "there are no random octets: {cause}", err)
 	}
 	v := s.version
+	if v.Before(1) && !s.given {
+		v.Major, v.Minor = 2, 1 // only the user may say that answers need no digest
+	}
 	if newer(v, c.o.Version) || v.Major != c.o.Version.Major {
 		v = c.o.Version
 	}
@@ -323,6 +326,10 @@ func (c *Client) read(s *server, r *request, sent *hdl.Message, raw []byte, at n
 
 // verify verifies that an answer belongs to its request, and who made it. A server that is out of order may be unable to
 // certify that; all that an attacker gains by saying so is that the client asks elsewhere.
+//
+// Signatures below 2.6 do not cover the version, and answers of 2.0 have no digest of the request, so that an attacker could send
+// an old answer again as one of 2.0. A server answers in the version of its site or in a higher one (section 2 of the
+// specification), and the client sends in no higher one than that, so that nothing below is accepted.
 func (c *Client) verify(s *server, r *request, got *reply, at netip.AddrPort) error {
 	m, asked := &got.m, got.sent.Header.Flags
 	failure := isFailureOf(got.code())
@@ -339,7 +346,10 @@ func (c *Client) verify(s *server, r *request, got *reply, at netip.AddrPort) er
 	}
 	switch {
 	case failure:
-	case asked&hdl.ReturnDigest != 0 && !m.Envelope.Version.Before(1) && !got.sent.MatchesDigest(got.digest):
+	case asked&hdl.ReturnDigest != 0 && m.Envelope.Version.Before(1), got.certified && newer(got.sent.Envelope.Version, m.Envelope.Version):
+		return disbelieve(at, stele.Messagef("hdlclient.version-too-old", "it is of version {version}, and {expected} was asked for, so it may be an old one that was sent again; if the server speaks only {version}, give the client a site file that says so",
+			version(m.Envelope.Version), version(got.sent.Envelope.Version)))
+	case asked&hdl.ReturnDigest != 0 && !got.sent.MatchesDigest(got.digest):
 		return disbelieve(at, stele.Messagef("hdlclient.digest-wrong", "it has no digest of the request, or that of another one"))
 	case got.certified && int64(m.Header.Expiration) < c.o.Now().Unix():
 		return disbelieve(at, stele.Messagef("hdlclient.answer-expired", "it has expired, so it may be an old one that was sent again; check the clocks of both machines"))

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -185,6 +186,62 @@ func TestForged(t *testing.T) {
 	for _, without := range []bool{false, true} {
 		if err := w.administrator(c, AdministratorOptions{NoSession: without}).Delete(t.Context(), prefix+"/X"); stele.KindOf(err) != stele.Conflict {
 			t.Errorf("without session %v: %v", without, err)
+		}
+	}
+}
+
+// A certified answer in a lower version than that of the site is refused: it may be an old one that was sent again, since 2.0 has no
+// digest of the request. If the user's site file says that version, it is accepted.
+func TestDowngraded(t *testing.T) {
+	w := newWorld(t)
+	key := w.key("srv_privkey_file")
+	for _, tt := range []struct {
+		site, answer hdl.Version
+		named        bool // the server is known by its address only
+		want         string
+	}{
+		{hdl.Latest(), hdl.Latest(), false, ""},
+		{hdl.Latest(), hdl.Version{Major: 2, Minor: 0}, false, "version 2.0, and 2.11 was asked for"},
+		{hdl.Latest(), hdl.Version{Major: 2, Minor: 5}, false, "version 2.5, and 2.11 was asked for"},
+		{hdl.Version{Major: 2, Minor: 5}, hdl.Version{Major: 2, Minor: 0}, false, "version 2.0, and 2.5 was asked for"},
+		{hdl.Version{Major: 2, Minor: 5}, hdl.Version{Major: 2, Minor: 5}, false, ""},
+		{hdl.Version{Major: 2, Minor: 0}, hdl.Version{Major: 2, Minor: 0}, false, ""},
+		{hdl.Latest(), hdl.Version{Major: 2, Minor: 0}, true, "version 2.0, and 2.3 was asked for"},
+	} {
+		name := fmt.Sprintf("site %s, answer %s, named %v", version(tt.site), version(tt.answer), tt.named)
+		at := impostor(t, func(q *hdl.Message) [][]byte {
+			m := fake(q, hdl.Success, values(prefix+"/X"))
+			m.Envelope.Version = tt.answer
+			if tt.answer.Before(1) {
+				m.Header.Flags, m.Body = 0, values(prefix+"/X")
+			}
+			if err := m.Sign(key, 0, nil); err != nil {
+				t.Error(err)
+			}
+			return [][]byte{m.Append(nil)}
+		})
+		site := w.site
+		site.Version = tt.site
+		site.Servers = []hdl.Server{{Key: w.keys["srv_pubkey"], Interfaces: []hdl.Interface{{Type: 3, Protocol: hdl.UDP, Port: uint32(at.Port())}}}}
+		site.Servers[0].SetAddr(at.Addr())
+		c := w.client(func(o *Options) {
+			if o.Sites = []hdl.Site{site}; tt.named {
+				o.Sites, o.Server = nil, &Place{Host: at.Addr().String(), Port: at.Port()}
+			}
+		})
+		got, err := c.Resolve(t.Context(), Query{Handle: prefix + "/X"})
+		switch {
+		case tt.want == "" && (err != nil || !got.Certified):
+			t.Errorf("%s: %+v, %v", name, got, err)
+		case tt.want != "" && (stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), tt.want)):
+			t.Errorf("%s: %+v, %v; want %s", name, got, err, tt.want)
+		}
+	}
+	// A site that the user did not give does not make the client ask without a digest.
+	for _, given := range []bool{false, true} {
+		m, err := w.client().message(&server{given: given, version: hdl.Version{Major: 2}}, &request{operation: hdl.Resolve, body: &hdl.ResolveRequest{Handle: []byte("1/x")}})
+		if err != nil || (m.Header.Flags&hdl.ReturnDigest == 0) != given {
+			t.Errorf("given %v: the flags are %x, %v", given, m.Header.Flags, err)
 		}
 	}
 }
