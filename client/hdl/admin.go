@@ -310,18 +310,25 @@ func (a *Administrator) challenged(ctx context.Context, w *walk, s *server, n *s
 	return got, err
 }
 
+// nonceSize is how many octets the nonce of a challenge has (section 7 of the specification).
+const nonceSize = 16
+
 // answer answers a challenge. That the challenge has the digest of our request was verified: otherwise the answer could serve
 // an attacker for a request of their own.
 func (a *Administrator) answer(got *reply) (*hdl.AnswerRequest, error) {
 	v := got.m.Envelope.Version
-	if v.Before(1) && !a.c.o.Version.Before(1) {
-		return nil, refuse(stele.Conflict, "hdlclient.challenge-too-old", "{server} asks for a proof by MD5, which proves nothing anymore", got.from)
-	}
 	nonce, digest, err := hdl.ChallengeOf(&got.m)
 	if err != nil {
 		return nil, refuse(stele.Conflict, "hdlclient.challenge-unreadable", "the challenge of {server} cannot be answered: {cause}", got.from, err)
 	}
-	if !got.sent.MatchesDigest(digest) {
+	switch {
+	case (v.Before(1) || digest.Code == hdl.MD5) && !a.c.o.Version.Before(1):
+		return nil, refuse(stele.Conflict, "hdlclient.challenge-too-old", "{server} asks for a proof by MD5, which proves nothing anymore", got.from)
+	case len(nonce) != nonceSize:
+		// The answer signs the nonce and the digest one after the other, and REST sessions are proved by both nonces: with a fixed size, and
+		// a digest longer than the nonces there, no answer is also a proof of the other kind.
+		return nil, refuse(stele.Conflict, "hdlclient.challenge-nonce", "the challenge of {server} has a nonce of {octets} octets, and servers of the Handle System send {expected}; it was not answered", got.from, len(nonce), nonceSize)
+	case !got.sent.MatchesDigest(digest):
 		return nil, refuse(stele.Conflict, "hdlclient.challenge-of-another", "the challenge of {server} is for another request; it was not answered", got.from)
 	}
 	q := &hdl.AnswerRequest{Identity: a.who.Reference, Type: []byte(hdl.TypePublicKey)}

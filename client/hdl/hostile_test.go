@@ -246,6 +246,47 @@ func TestDowngraded(t *testing.T) {
 	}
 }
 
+// The client does not answer a challenge whose answer could be a proof for something else: by the size of the nonce, or by that of the
+// digest, which is the size of nonces with MD5.
+func TestOddChallenge(t *testing.T) {
+	w := newWorld(t)
+	for _, tt := range []struct {
+		nonce  int
+		digest hdl.DigestCode
+		want   string
+	}{
+		{0, hdl.SHA256, "a nonce of 0 octets"},
+		{12, hdl.SHA1, "a nonce of 12 octets"},
+		{32, hdl.SHA256, "a nonce of 32 octets"},
+		{16, hdl.MD5, "by MD5"},
+		{16, hdl.SHA256, ""},
+	} {
+		var answered atomic.Int32
+		at := impostor(t, func(q *hdl.Message) [][]byte {
+			if q.Header.Operation == hdl.AnswerChallenge {
+				answered.Add(1)
+				m := fake(q, hdl.NotAuthenticated, nil)
+				return [][]byte{m.Append(nil)}
+			}
+			b := hdl.ChallengeBody{Nonce: make([]byte, tt.nonce)}
+			m := fake(q, hdl.Challenged, nil)
+			m.Body = append(hdl.RequestDigest(tt.digest, q).Append(nil), b.Append(nil, hdl.Latest())...)
+			return [][]byte{m.Append(nil)}
+		})
+		site := w.site
+		site.Servers = []hdl.Server{{Interfaces: []hdl.Interface{{Type: 3, Protocol: hdl.TCP, Port: uint32(at.Port())}}}}
+		site.Servers[0].SetAddr(at.Addr())
+		c := w.client(func(o *Options) { o.Sites = []hdl.Site{site} })
+		err := w.administrator(c, AdministratorOptions{NoSession: true}).Delete(t.Context(), prefix+"/X")
+		switch {
+		case tt.want == "" && answered.Load() != 1:
+			t.Errorf("an ordinary challenge was answered %d times: %v", answered.Load(), err)
+		case tt.want != "" && (stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), tt.want) || answered.Load() != 0):
+			t.Errorf("%d octets, digest %d: answered %d times: %v", tt.nonce, tt.digest, answered.Load(), err)
+		}
+	}
+}
+
 // A change to which no answer comes is not sent again.
 func TestMaybeDone(t *testing.T) {
 	w := newWorld(t)

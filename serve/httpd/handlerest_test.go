@@ -240,6 +240,30 @@ func TestHandleProofsRefused(t *testing.T) {
 	f.https("GET", "/api/sessions/this", "", `Basic !!`).challenged(t, "Identity not verified")
 }
 
+// An answer to a challenge of the native protocol does not prove anything in a session, even if the challenge had the nonce of the session: the digest
+// of a request is longer than a client's nonce may be.
+func TestHandleRelayedChallenge(t *testing.T) {
+	f := newAdminFixture(t)
+	for size, status := range map[int]int{16: http.StatusOK, 17: http.StatusUnauthorized, 20: http.StatusUnauthorized, 32: http.StatusUnauthorized} {
+		session, nonce := f.session()
+		digest := make([]byte, size)
+		sum := sha256.Sum256(slices.Concat(nonce, digest))
+		signature, err := rsa.SignPKCS1v15(nil, f.adminKey, crypto.SHA256, sum[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := base64.StdEncoding.EncodeToString
+		fields := fmt.Sprintf(`"id":"300:0.NA/20.500.99999","type":"HS_PUBKEY","alg":"SHA256","cnonce":%q,"signature":%q`, text(digest), text(signature))
+		if a := f.https("PUT", "/api/sessions/this", `{"sessionId":"`+session+`",`+fields+"}", ""); a.status != status {
+			t.Errorf("%d octets: %d %s, want %d", size, a.status, a.body, status)
+		}
+		head := fmt.Sprintf(`Handle sessionId="%s", id="300:0.NA/20.500.99999", type="HS_PUBKEY", alg="SHA256", cnonce="%s", signature="%s"`, session, text(digest), text(signature))
+		if a := f.https("GET", "/api/sessions/this", "", head); a.status != status {
+			t.Errorf("%d octets, in the header: %d %s, want %d", size, a.status, a.body, status)
+		}
+	}
+}
+
 // A session ends after half an hour without a request, and after a day in any case.
 func TestHandleSessionEnds(t *testing.T) {
 	f := newAdminFixture(t)

@@ -18,6 +18,11 @@ const (
 	maxAuthorization = 16 << 10 // octets of the header, or of the JSON text
 	maxFields        = 32
 	maxNonce         = 64 // octets; clients use 16
+
+	// maxProved is how many octets of the client's nonce a proof may cover. In answers to challenges of the native protocol the
+	// digest of the request stands in its place, with 20 or 32 octets, and the key is the same: a client could be made to answer one
+	// whose nonce is that of a session here.
+	maxProved = 16
 )
 
 // errMalformed says that credentials can't be read.

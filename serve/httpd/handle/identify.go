@@ -115,6 +115,8 @@ func (h *Handler) byFields(r *http.Request, f *Fields) (caller, *failure) {
 		return c, nil
 	case !f.isComplete():
 		return c, &failure{text: fieldsMissing, session: c.session}
+	case len(f.CNonce) > maxProved:
+		return c, &failure{text: errMalformed.Error(), session: c.session}
 	}
 	c.cnonce = nil // it is part of the proof
 	who, stamp, wrong := h.proveStamped(r, f, c.session.nonce)
