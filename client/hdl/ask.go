@@ -43,6 +43,7 @@ type reply struct {
 	digest    hdl.Digest
 	body      hdl.Body
 	certified bool
+	proved    bool // it is a failure that the server certified, for this request
 	from      string
 }
 
@@ -109,6 +110,11 @@ func (c *Client) ask(ctx context.Context, w *walk, s *server, r *request) (*repl
 				step.Values = len(b.Values)
 			}
 			w.tell(step)
+			if r.write && isFailureOf(got.code()) && !got.proved {
+				// Somebody on the way may have made the answer, after the server made the change.
+				return nil, &stele.Error{Op: "ask", Kind: stele.Unavailable, Err: maybeDone{stele.Messagef("hdlclient.maybe-done-unproved",
+					"the change was sent, and it is not certain that the answer is the server's ({cause}); look whether the change was made before you repeat it", got.failure())}}
+			}
 			if got.code() != hdl.ServerError {
 				return got, nil
 			}
@@ -188,12 +194,13 @@ func (c *Client) exchange(ctx context.Context, s *server, r *request, t hdl.Tran
 	if err == nil {
 		return got, nil
 	}
-	if _, ok := errors.AsType[*stele.Error](err); ok || errors.Is(err, errEnough) {
+	maybe := r.write && x.sent
+	if _, ok := errors.AsType[*stele.Error](err); ok && !(maybe && stele.KindOf(err) == stele.Unavailable) || errors.Is(err, errEnough) {
 		return nil, err
 	}
-	if r.write && x.sent {
+	if maybe { // also after an answer that cannot be read, which somebody on the way may have made
 		return nil, &stele.Error{Op: "ask", Kind: stele.Unavailable, Err: maybeDone{stele.Messagef("hdlclient.maybe-done",
-			"{server} got the change and did not answer ({cause}); look whether it was made before you repeat it", at, endpoint.Timely(ctx, plain(err)))}}
+			"{server} got the change, and no answer came that can be used ({cause}); look whether it was made before you repeat it", at, endpoint.Timely(ctx, plain(err)))}}
 	}
 	return nil, refuse(stele.Unavailable, "hdlclient.no-answer", "{server} over {transport}: {cause}; try again", at, transports[t], endpoint.Timely(ctx, plain(err)))
 }
@@ -342,6 +349,11 @@ func (c *Client) verify(s *server, r *request, got *reply, at netip.AddrPort) er
 		}
 		if got.certified = err == nil; err != nil && !failure {
 			return disbelieve(at, err)
+		}
+		if failure {
+			// A server that does not know the session signs by its key.
+			by := got.certified || r.session != nil && s.key != nil && m.VerifySignature(s.key) == nil
+			got.proved = by && got.sent.MatchesDigest(got.digest) && !newer(got.sent.Envelope.Version, m.Envelope.Version)
 		}
 	}
 	switch {

@@ -307,6 +307,83 @@ func TestMaybeDone(t *testing.T) {
 	}
 }
 
+// A change is not sent again after a failure that the server did not certify for this request, nor after an answer that cannot be
+// read: somebody on the way may have made it. After one that it certified, it is.
+func TestForgedFailure(t *testing.T) {
+	w := newWorld(t)
+	key := w.key("srv_privkey_file")
+	signed := func(m hdl.Message) [][]byte {
+		if err := m.Sign(key, 0, nil); err != nil {
+			t.Error(err)
+		}
+		return [][]byte{m.Append(nil)}
+	}
+	for name, tt := range map[string]struct {
+		answer func(q *hdl.Message) [][]byte
+		maybe  bool
+	}{
+		"not signed": {func(q *hdl.Message) [][]byte {
+			m := fake(q, hdl.ServerError, nil)
+			return [][]byte{m.Append(nil)}
+		}, true},
+		"not readable": {func(*hdl.Message) [][]byte {
+			m := hdl.Unparsable(hdl.ServerError, "no", uint32(time.Now().Add(time.Hour).Unix()))
+			return [][]byte{m.Append(nil)}
+		}, true},
+		"another operation": {func(q *hdl.Message) [][]byte {
+			m := fake(q, hdl.Success, nil)
+			m.Header.Operation = hdl.EndSession
+			return signed(m)
+		}, true},
+		"signed for another request": {func(q *hdl.Message) [][]byte {
+			other := *q
+			other.Header.Expiration++
+			return signed(fake(&other, hdl.ServerError, nil))
+		}, true},
+		"signed": {func(q *hdl.Message) [][]byte { return signed(fake(q, hdl.ServerError, nil)) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			at := impostor(t, func(q *hdl.Message) [][]byte {
+				asked.Add(1)
+				return tt.answer(q)
+			})
+			site := w.site
+			site.Servers = []hdl.Server{{Key: w.keys["srv_pubkey"], Interfaces: []hdl.Interface{{Type: 3, Protocol: hdl.TCP, Port: uint32(at.Port())}, {Type: 3, Protocol: hdl.UDP, Port: uint32(at.Port())}}}}
+			site.Servers[0].SetAddr(at.Addr())
+			c := w.client(func(o *Options) { o.Sites = []hdl.Site{site, site} })
+			err := w.administrator(c, AdministratorOptions{NoSession: true}).Delete(t.Context(), prefix+"/X")
+			if stele.KindOf(err) != stele.Unavailable || errors.Is(err, errMaybeDone) != tt.maybe || (asked.Load() == 1) != tt.maybe {
+				t.Errorf("asked %d times: %v", asked.Load(), err)
+			}
+		})
+	}
+}
+
+// A forged answer that a session has ended does not make the client send a change again in another one.
+func TestForgedSessionEnd(t *testing.T) {
+	w := newWorld(t)
+	a := w.administrator(w.client(), AdministratorOptions{})
+	if _, err := a.Create(t.Context(), prefix+"/ENDED", []hdl.Value{value(1, "URL", "https://e.example/"), admins()}, CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int32
+	at := impostor(t, func(q *hdl.Message) [][]byte {
+		asked.Add(1)
+		m := fake(q, hdl.SessionExpired, nil)
+		return [][]byte{m.Append(nil)}
+	})
+	for _, o := range a.sessions {
+		s := *o.server
+		s.doors = []hdl.Interface{{Type: 3, Protocol: hdl.TCP, Port: uint32(at.Port())}}
+		o.server = &s
+		_, err := a.at(t.Context(), a.walk(nil), &s, &request{operation: hdl.DeleteHandle, handle: prefix + "/ENDED", write: true, admin: true, body: &hdl.HandleBody{Handle: []byte(prefix + "/ENDED")}})
+		if !errors.Is(err, errMaybeDone) || codeOf(err) != hdl.SessionExpired || asked.Load() != 1 {
+			t.Errorf("asked %d times: %v", asked.Load(), err)
+		}
+	}
+}
+
 // A context that ends, ends the request at once.
 func TestCanceled(t *testing.T) {
 	at := impostor(t, func(*hdl.Message) [][]byte { return nil })
