@@ -98,7 +98,8 @@ func (p *dumpPart) next() (*bulk.Block, error) {
 	}
 	b := &bulk.Block{Line: p.w.line}
 	size := 0
-	for !p.ended && size < windowBytes {
+	// Prefixes that have a namespace give no rows: a block without rows would end the import.
+	for !p.ended && (len(b.Rows) == 0 || size < windowBytes) {
 		key, data, line, ok, err := p.pair()
 		if bad, is := err.(*rowError); is {
 			b.Rows = append(b.Rows, bulk.Row{Line: line, Err: bad.err})
@@ -122,7 +123,9 @@ func (p *dumpPart) next() (*bulk.Block, error) {
 		default:
 			b.Rows = append(b.Rows, bulk.Row{Line: line, Text: data, Record: &stele.Record{Spelling: string(key)}})
 		}
-		size += 2 * (len(key) + len(data))
+		if len(b.Rows) > 0 {
+			size += 2 * (len(key) + len(data))
+		}
 	}
 	if len(b.Rows) == 0 {
 		if p.s.err != nil {

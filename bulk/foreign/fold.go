@@ -190,7 +190,8 @@ func (f *folded) next() (*bulk.Block, error) {
 	}
 	b := &bulk.Block{Rows: f.heads}
 	f.heads = nil
-	for b.Size < windowBytes {
+	// Names that are gone in the end give no rows: a block without rows would end the import.
+	for len(b.Rows) == 0 || b.Size < windowBytes {
 		_, list, err := f.sorter.next()
 		if err == io.EOF {
 			break
@@ -199,8 +200,9 @@ func (f *folded) next() (*bulk.Block, error) {
 		}
 		f.done++
 		rows, bytes := f.fold(list)
-		b.Rows = append(b.Rows, rows...)
-		b.Size += bytes + 64
+		if b.Rows = append(b.Rows, rows...); len(b.Rows) > 0 {
+			b.Size += bytes + 64
+		}
 	}
 	if len(b.Rows) == 0 {
 		return nil, io.EOF
