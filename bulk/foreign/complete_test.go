@@ -25,3 +25,11 @@ func TestLongGap(t *testing.T) {
 		}
 	}
 }
+
+// A record of escapes is read in linear time: with quadratic work this takes longer than a test may.
+func TestEscapes(t *testing.T) {
+	text := `{"handleRecords":{"20.500.1/A":{"values":[],"x":"` + strings.Repeat(`\\a`, 8<<20) + `"}}}`
+	if _, _, err := read(t, foreign.Options{}, []byte(text)); err != nil {
+		t.Error(err)
+	}
+}

@@ -309,13 +309,13 @@ func (p *jsonPart) value(most int) (text []byte, long int, err error) {
 	}
 }
 
-// ordinary returns how many bytes stand before a quotation mark or a backslash.
+// ordinary returns how many bytes stand before a quotation mark or a backslash. It reads no further: a
+// string with many escapes is read in linear time.
 func ordinary(text []byte) int {
-	if n := bytes.IndexByte(text, '"'); n >= 0 {
-		text = text[:n]
-	}
-	if n := bytes.IndexByte(text, '\\'); n >= 0 {
-		return n
+	for i, c := range text {
+		if c == '"' || c == '\\' {
+			return i
+		}
 	}
 	return len(text)
 }
@@ -353,6 +353,7 @@ func (p *jsonPart) parse(row *bulk.Row) {
 		row.Text = withoutSecrets(text)
 		return
 	}
+	row.Text, row.Later = nil, func() []byte { return rowText(handle, values) } // which has no secrets
 	switch {
 	case handle == "" && name == "":
 		row.Err = failf(stele.Invalid, "import.foreign-record-nameless", `the record has no name; give it a member "handle"`)
@@ -366,19 +367,23 @@ func (p *jsonPart) parse(row *bulk.Row) {
 	p.s.build(row, handle, values)
 }
 
-// withoutSecrets returns the text of a record that can't be read, for the file of rejected rows: none,
-// if it may have a secret, and otherwise one line.
+// withoutSecrets returns the text of a record that is not understood, for the file of rejected rows: one
+// line, or none if it may have a secret. The type of a value may be written with escapes, so what
+// would be written is searched, and not what stands in the file; what is not JSON is not written.
 func withoutSecrets(text []byte) []byte {
-	if bytes.Contains(bytes.ToUpper(text), []byte("SECKEY")) {
-		return nil
-	}
 	tree, err := document.ReadTree(text)
 	if err != nil {
-		return bytes.ReplaceAll(text, []byte("\n"), []byte(" "))
+		return nil
 	}
 	line, err := json.Marshal(tree)
-	if err != nil {
+	if err != nil || mentionsSecret(line) {
 		return nil
 	}
 	return line
+}
+
+// mentionsSecret reports whether a text has the type of a secret in any letter case, as isSecret compares it:
+// there are letters outside ASCII that are S or K in another case.
+func mentionsSecret(text []byte) bool {
+	return bytes.Contains(bytes.ToUpper(bytes.ToLower(text)), []byte("SECKEY"))
 }
