@@ -20,6 +20,8 @@ type FileOptions struct {
 	Fresh     bool   // ignore the times and authors of creation and change that records give
 	Secrets   bool   // records may have secrets in clear, which the registry encrypts
 
+	KeepTypes []string // types of handle values that are left out, which registered records keep
+
 	Replace     bool     // with Update: remove what the file leaves out
 	EmptyClears bool     // with Update: an empty cell of a CSV file removes what is there
 	Columns     []string // what columns of a CSV file mean, as COLUMN=FIELD
@@ -97,7 +99,7 @@ func (im *FileImport) begin(ctx context.Context, to Destination, key string, tit
 	f := im.File
 	label := filepath.Base(f.Name)
 	im.Importer = &Importer{
-		To: to, Label: label[:min(len(label), registrar.MaxLabel)], ChunkRows: o.ChunkRows, MaxErrors: o.MaxErrors, Update: o.Update, Fresh: o.Fresh, DryRun: o.DryRun, Secrets: o.Secrets,
+		To: to, Label: label[:min(len(label), registrar.MaxLabel)], ChunkRows: o.ChunkRows, MaxErrors: o.MaxErrors, Update: o.Update, Fresh: o.Fresh, DryRun: o.DryRun, Secrets: o.Secrets, KeepTypes: o.KeepTypes,
 		Rejects: &Rejects{Path: o.Rejects, Out: o.Complaints, Header: title}, Changed: o.Changed,
 	}
 	if o.Rejects == "" && f.Path != "" {

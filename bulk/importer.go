@@ -51,6 +51,8 @@ type Importer struct {
 	DryRun    bool   // write nothing
 	Secrets   bool   // records may have secrets in clear, which the registry encrypts
 
+	KeepTypes []string // types of handle values that are left out, which registered records keep
+
 	Changed func(row *Row, fields []registrar.FieldChange) // what an update would change, in a dry run
 
 	Mark Bookmark // where the import is
@@ -104,7 +106,7 @@ func (im *Importer) Run(ctx context.Context, rows Rows, explain func(error) erro
 	im.progress = start()
 	im.committer = &Committer{
 		To:        im.To,
-		Options:   registrar.ImportOptions{Update: im.Update, DryRun: im.DryRun, Keep: !im.Fresh, Import: im.Mark.Import, Secrets: im.Secrets},
+		Options:   registrar.ImportOptions{Update: im.Update, DryRun: im.DryRun, Keep: !im.Fresh, Import: im.Mark.Import, Secrets: im.Secrets, KeepTypes: im.KeepTypes},
 		Limit:     ChunkLimit{Rows: im.ChunkRows, Bytes: chunkBytes},
 		Idle:      time.Second,
 		Begin:     im.begin,

@@ -21,9 +21,12 @@ type FieldChange struct {
 }
 
 // FieldChanges returns every field in which two versions of a record differ, by path.
-// What the system keeps by itself (version, modified, by, import) is not among them.
+// What the system keeps by itself (version, modified, by, import) is not among them. A secret
+// that is not encrypted yet is never shown: fixed words stand for it.
 func FieldChanges(before, after *stele.Record) (list []FieldChange) {
 	old, now := fieldsOf(before), fieldsOf(after)
+	veil(old, before, "(old secret)")
+	veil(now, after, "(new secret)")
 	paths := slices.Collect(maps.Keys(old))
 	for path := range now {
 		if _, ok := old[path]; !ok {
@@ -80,6 +83,18 @@ func fieldsOf(rec *stele.Record) map[string]string {
 	}
 	flatten(fields, "", tree)
 	return fields
+}
+
+// veil puts a word in the place of each secret that is in clear.
+func veil(fields map[string]string, rec *stele.Record, word string) {
+	if rec == nil {
+		return
+	}
+	for i := range rec.Values {
+		if isClearSecret(&rec.Values[i]) {
+			fields["values["+strconv.Itoa(i)+"].data"] = word
+		}
+	}
 }
 
 // flatten adds what is below a path.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 // TestHandleSecrets: a record with a secret has a reference to it, in every version and in no clear
@@ -180,5 +181,84 @@ func TestIngestSecrets(t *testing.T) {
 	}
 	if got, err := f.HandleSecret(f.admin, &rec.Values[0]); err != nil || string(got) != "another" {
 		t.Errorf("the secret is %q, %v", got, err)
+	}
+}
+
+// TestIngestKeepsTypes: a registered record keeps the values of types that an update leaves out, in their
+// places, whether the update says all or is merged.
+func TestIngestKeepsTypes(t *testing.T) {
+	f := newFixture(t)
+	f.o.Secrets = ringOf(testKey(t))
+	f.space("20.500.1/", owner("ann"))
+	value := func(index uint32, kind, data string) stele.HandleValue {
+		return stele.HandleValue{Index: index, Type: kind, Data: []byte(data), TTL: 60, Permissions: stele.AdminRead | stele.AdminWrite}
+	}
+	rec := func(values ...stele.HandleValue) *stele.Record {
+		return &stele.Record{ID: f.id("20.500.1/X"), State: stele.Active, Values: values}
+	}
+	admin := value(100, "HS_ADMIN", "x")
+	if _, err := f.Ingest(f.admin, []*stele.Record{rec(value(1, "A", "a"), admin, value(2, "B", "b"), value(300, "HS_SECKEY", "open sesame"))}, ImportOptions{Secrets: true}); err != nil {
+		t.Fatal(err)
+	}
+	shape := func() (s string) {
+		have, err := f.Registrar.store.Record(f.admin, f.id("20.500.1/X"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range have.Values {
+			v := &have.Values[i]
+			data, err := f.HandleSecret(f.admin, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s += fmt.Sprintf("%d %s %s; ", v.Index, v.Type, data)
+		}
+		return s
+	}
+	update := func(next *stele.Record, merge bool) error {
+		o := ImportOptions{Update: true, KeepTypes: []string{"HS_ADMIN", "HS_SECKEY"}}
+		if merge {
+			o.Lines = [][]byte{document.AppendRecord(nil, next)}
+		}
+		errs, err := f.Ingest(f.admin, []*stele.Record{next}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return errs[0]
+	}
+	if err := update(rec(value(1, "A", "a"), value(2, "B", "b")), false); !errors.Is(err, ErrUnchanged) {
+		t.Errorf("the same values: %v", err)
+	}
+	for _, merge := range []bool{false, true} {
+		if err := update(rec(value(1, "A", "a2"), value(2, "B", "b"), value(3, "C", fmt.Sprint(merge))), merge); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := shape(), fmt.Sprintf("1 A a2; 100 HS_ADMIN x; 2 B b; 300 HS_SECKEY open sesame; 3 C %t; ", merge); got != want {
+			t.Errorf("merge %t:\ngot  %s\nwant %s", merge, got, want)
+		}
+		if err := update(rec(value(100, "C", "c")), merge); stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), "its value 100 has the type HS_ADMIN") {
+			t.Errorf("a value in the place of a kept one: %v", err)
+		}
+	}
+}
+
+// TestSecretChanges: what a dry run shows has no secret in clear.
+func TestSecretChanges(t *testing.T) {
+	f := newFixture(t)
+	f.o.Secrets = ringOf(testKey(t))
+	f.space("20.500.1/", owner("ann"))
+	chunk := func(clear string) []*stele.Record {
+		return []*stele.Record{{ID: f.id("20.500.1/X"), State: stele.Active, Values: []stele.HandleValue{{Index: 300, Type: "HS_SECKEY", Data: []byte(clear), Permissions: stele.AdminRead}}}}
+	}
+	if _, err := f.Ingest(f.admin, chunk("open sesame"), ImportOptions{Secrets: true}); err != nil {
+		t.Fatal(err)
+	}
+	var shown []FieldChange
+	o := ImportOptions{Secrets: true, Update: true, DryRun: true, Changed: func(_ int, fields []FieldChange) { shown = fields }}
+	if _, err := f.Ingest(f.admin, chunk("another"), o); err != nil {
+		t.Fatal(err)
+	}
+	if len(shown) != 1 || shown[0].Path != "values[0].data" || shown[0].New != "(new secret)" {
+		t.Errorf("a dry run shows %+v", shown)
 	}
 }

@@ -54,6 +54,10 @@ type ImportOptions struct {
 	// a record with such a value is refused.
 	Secrets bool
 
+	// KeepTypes are the types of handle values that the chunk leaves out, such as HS_ADMIN. A registered
+	// record keeps its values of these types.
+	KeepTypes []string
+
 	// Name names the import, and Bookmark says how far it is with this chunk. They
 	// are committed together with it, or after all of it: an import that continues from
 	// its bookmark writes nothing twice. No bookmark is kept if Name is empty.
@@ -273,6 +277,9 @@ func (in *intake) ready(ctx context.Context, i int) error {
 	} else {
 		if err := authorise(ctx, "import", rec.ID, at.ancestorsOf(rec.ID)); err != nil {
 			return err // a caller that may not write is not told what is there
+		}
+		if err := in.keepValues(before, rec); err != nil {
+			return err
 		}
 		if rec.State == stele.Reserved && before.State != stele.Reserved {
 			return refuse("import", rec.ID, stele.Invalid, "import.record-not-reservable", "a record that is {state} does not become reserved", before.State)

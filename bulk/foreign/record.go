@@ -30,6 +30,17 @@ func isAdmin(kind string) bool {
 
 func isSecret(kind string) bool { return destination.HasType(kind, typeSecret) }
 
+// LeftOut returns the types of values that are not read.
+func (o *Options) LeftOut() (types []string) {
+	if !o.Admins {
+		types = append(types, adminTypes...)
+	}
+	if !o.Secrets {
+		types = append(types, typeSecret)
+	}
+	return types
+}
+
 // wanted returns the values that the options ask for, and counts the others.
 func (s *Source) wanted(values []stele.HandleValue) []stele.HandleValue {
 	return slices.DeleteFunc(values, func(v stele.HandleValue) bool {

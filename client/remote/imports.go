@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -116,6 +117,9 @@ func (r *Registry) ingest(ctx context.Context, text []byte, o registrar.ImportOp
 	}
 	if o.Import != 0 {
 		q.query.Set("import", strconv.FormatUint(o.Import, 10))
+	}
+	if len(o.KeepTypes) > 0 {
+		q.query.Set("keep-types", strings.Join(o.KeepTypes, ","))
 	}
 	if len(text) == 0 {
 		q.body = []byte("\n") // for the bookmark alone

@@ -121,14 +121,15 @@ func (p *program) importFiles(ctx context.Context, l *Registry, files []*bulk.Fi
 	if err != nil {
 		return err
 	}
-	source, err := foreign.Open(files, foreign.Options{
+	reads := foreign.Options{
 		Schemes: l.Schemes, Format: foreign.Format(o.handle.format), Admins: o.handle.admins, Secrets: o.handle.secrets,
 		Merges: o.Update && !o.Replace, Namespaces: o.handle.namespaces, Has: func(prefix string) bool { return have[prefix] }, Map: names,
-	})
+	}
+	source, err := foreign.Open(files, reads)
 	if err != nil {
 		return err
 	}
-	o.Columns, o.Secrets = nil, o.handle.secrets
+	o.Columns, o.Secrets, o.KeepTypes = nil, o.handle.secrets, reads.LeftOut()
 	err = p.runImport(ctx, l, o, func(o bulk.FileOptions) (*bulk.FileImport, error) {
 		return bulk.NewRowsImport(ctx, l, source, files[0], source.Key(), o)
 	}, size)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -45,6 +46,7 @@ func (h *Handler) importOperations() []operation {
 			updateParameter, replaceParameter,
 			{name: "import", kind: numberKind, min: 1, about: "the number of the import that this is a part of, which beginImport gave; without it the import gets one", example: "17"},
 			{name: "keep", kind: flagKind, usual: "false", about: "believe when records were created and changed, and by whom; for administrators"},
+			{name: "keep-types", min: 1, max: 1000, about: "types of handle values that the lines leave out, with commas between them; a registered record keeps its values of these types", example: "HS_ADMIN,HS_SECKEY"},
 			{name: "dry-run", kind: flagKind, usual: "false", about: "find out what would be refused, and write nothing. What an earlier chunk would have written is not seen"},
 			{name: "each", kind: flagKind, usual: "false", about: "tell what became of each line, not only of those that were refused"},
 		},
@@ -110,6 +112,9 @@ func (h *Handler) importRecords(c *call) error {
 	im := &importing{c: c, each: c.flag("each"), bookmark: c.text("bookmark"), merges: c.flag("update") && !c.flag("replace"), o: registrar.ImportOptions{
 		Update: c.flag("update"), Keep: c.flag("keep"), DryRun: c.flag("dry-run"), Name: c.text("name"), Import: c.number("import"),
 	}}
+	if types := c.text("keep-types"); types != "" {
+		im.o.KeepTypes = strings.Split(types, ",")
+	}
 	if err := im.begin(); err != nil {
 		return err
 	}
