@@ -176,7 +176,10 @@ func batchValue(text string) (v hdl.Value, err error) {
 		v.Permissions = v.Permissions<<1 | (c - '0')
 	}
 	keyword := strings.ToUpper(word())
-	v.Data, err = batchData(keyword, strings.TrimSpace(text), v.Index)
+	if v.Data, err = batchData(keyword, strings.TrimSpace(text), v.Index); err != nil && isSecret(kind) {
+		// What stands in the place of the keyword may be the secret itself.
+		err = stele.Messagef("import.foreign-batch-secret", "the value {index} is a secret that can't be read; write it as in {index} HS_SECKEY 86400 1100 UTF8 and the secret", index)
+	}
 	return v, err
 }
 

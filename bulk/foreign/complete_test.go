@@ -33,3 +33,16 @@ func TestEscapes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Names that are not UTF-8 are not taken for one another.
+func TestNamesNotUTF8(t *testing.T) {
+	rows, _, err := read(t, foreign.Options{}, []byte("CREATE 20.500.1/a\xff\n1 X 1 1110 UTF8 y\n\nCREATE 20.500.1/a\xfe\n1 X 1 1110 UTF8 y\n"))
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%v, %v", rows, err)
+	}
+	for _, row := range rows {
+		if row.Err == nil || !strings.Contains(row.Err.Error(), "is not UTF-8") {
+			t.Errorf("line %d: %v", row.Line, row.Err)
+		}
+	}
+}

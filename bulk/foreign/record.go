@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -157,12 +156,14 @@ func fromValue(v *hdl.Value) (value stele.HandleValue, err error) {
 	return value, nil
 }
 
-// upper returns a name with ASCII letters in upper case, as a Handle server compares it.
+// upper returns a name with ASCII letters in upper case, as a Handle server compares it. All other bytes
+// stay, so that names that are not UTF-8 differ as their bytes do.
 func upper(name string) string {
-	return strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' {
-			return r - 'a' + 'A'
+	folded := []byte(name)
+	for i, c := range folded {
+		if 'a' <= c && c <= 'z' {
+			folded[i] = c - 'a' + 'A'
 		}
-		return r
-	}, name)
+	}
+	return string(folded)
 }

@@ -42,3 +42,28 @@ func TestRejectedSecrets(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with a secret is told without the secret.
+func TestSecretsNotQuoted(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"CREATE 20.500.1/A\n300 HS_SECKEY 86400 1100 sesame\n", "the value 300 is a secret that can't be read"},
+		{"CREATE 20.500.1/A\n300 hs_seckey 86400 1100 FILE sesame\n", "the value 300 is a secret that can't be read"},
+		{"INSERT INTO handles VALUES ('20.500.1/A',300,'HS_SECKEY' 'sesame');", "a comma should stand here, not a string"},
+		{"INSERT INTO handles VALUES ('20.500.1/A',300,'HS_SECKEY' X'736573616d65');", "a comma should stand here, not a string"},
+		{"INSERT INTO handles VALUES ('20.500.1/A',300,'HS_SECKEY', X'sesame');", "octets are not written as hexadecimal digits"},
+	} {
+		rows, _, err := read(t, foreign.Options{Secrets: true}, []byte(tt.text))
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		for i := range rows {
+			if rows[i].Err != nil {
+				got += rejected(&rows[i])
+			}
+		}
+		if strings.Contains(strings.ToLower(got), "sesame") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s:\ngot  %s\nwant %s", tt.text, got, tt.want)
+		}
+	}
+}

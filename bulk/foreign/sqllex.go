@@ -38,7 +38,13 @@ type lexer struct {
 
 func (l *lexer) unexpected(t token, want string) error {
 	found := "the end of the file"
-	if t.kind != tokenEnd {
+	switch t.kind {
+	case tokenEnd:
+	case tokenString, tokenHex: // it may be a secret
+		found = "a string"
+	case tokenNumber:
+		found = "a number"
+	default:
 		found = stele.Quote(string(t.text))
 	}
 	return failf(stele.Invalid, "import.foreign-sql-broken", "{file}, line {line}: {expected} should stand here, not {found}", l.w.name, l.w.line, want, found)
@@ -253,7 +259,7 @@ func (l *lexer) run(text []byte) (_ []byte, err error) {
 func (l *lexer) hex(text []byte) (token, error) {
 	b := make([]byte, hex.DecodedLen(len(text)))
 	if _, err := hex.Decode(b, text); err != nil {
-		return token{}, failf(stele.Invalid, "import.foreign-sql-hex", "{file}, line {line}: {found} are not hexadecimal digits, two for each byte", l.w.name, l.w.line, stele.Quote(string(text)))
+		return token{}, failf(stele.Invalid, "import.foreign-sql-hex", "{file}, line {line}: octets are not written as hexadecimal digits, two for each byte", l.w.name, l.w.line)
 	}
 	return token{kind: tokenHex, text: b}, nil
 }
