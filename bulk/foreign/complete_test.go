@@ -46,3 +46,44 @@ func TestNamesNotUTF8(t *testing.T) {
 		}
 	}
 }
+
+// A record of which a part can't be read is refused as a whole, unless a later part says all of it.
+func TestIncompleteRecords(t *testing.T) {
+	entry := func(action byte, name, data string) string {
+		size := func(s string) string { return string([]byte{0, 0, byte(len(s) >> 8), byte(len(s))}) + s }
+		return "n" + string([]byte{action}) + "\x00\x00\x00\x00\x00\x00\x00\x00" + size(name) + size(data)
+	}
+	const empty, bad = "\x00\x00\x00\x00", "\x00\x00\x00\x01"
+	insert := func(rows ...string) string { return "INSERT INTO handles VALUES " + strings.Join(rows, ",") + ";" }
+	const good, wrong, short = "('20.500.1/A',1,'X','y',0,1,1,NULL,true,true,true,false)", "('20.500.1/A',2,'X','y',0,1,1,'7',true,true,true,false)", "('20.500.1/A',2,'X')"
+	long := "20.500.1/A\t2\tX\t" + strings.Repeat("x", 17<<20) + "\n"
+	for what, tt := range map[string]struct {
+		text    string
+		records int
+		faults  int
+	}{
+		"a log that ends with a fault":    {entry(0, "20.500.1/A", empty) + entry(0, "20.500.1/A", bad), 0, 2},
+		"a log that sets it later":        {entry(0, "20.500.1/A", bad) + entry(0, "20.500.1/A", empty), 1, 1},
+		"a log that deletes it later":     {entry(0, "20.500.1/A", bad) + entry(1, "20.500.1/A", ""), 0, 1},
+		"a row of SQL with a bad value":   {insert(good, wrong), 0, 2},
+		"a row of SQL that is too short":  {insert(short, good), 0, 2},
+		"a line of COPY that is too long": {"COPY handles (handle, idx, type, data) FROM stdin;\n20.500.1/A\t1\tX\ty\n" + long + "\\.\n", 0, 2},
+		"a batch that adds nonsense":      {"CREATE 20.500.1/A\n1 X 1 1110 UTF8 y\n\nADD 20.500.1/A\n2 X\n", 0, 2},
+		"a batch that creates it again":   {"CREATE 20.500.1/A\n1 X\n\nDELETE 20.500.1/A\n\nCREATE 20.500.1/A\n1 X 1 1110 UTF8 y\n", 1, 1},
+		"many faults":                     {insert(good, strings.Repeat(wrong+",", 300)+wrong), 0, 102},
+	} {
+		rows, _, err := read(t, foreign.Options{}, []byte(tt.text))
+		records, faults, more := 0, 0, false
+		for _, row := range rows {
+			if row.Err == nil {
+				records++
+				continue
+			}
+			faults++
+			more = more || strings.Contains(row.Err.Error(), "201 more things")
+		}
+		if err != nil || records != tt.records || faults != tt.faults || more != (faults > 100) {
+			t.Errorf("%s: %d records, %d faults, %t, %v", what, records, faults, more, err)
+		}
+	}
+}

@@ -212,15 +212,17 @@ func (f *folded) next() (*bulk.Block, error) {
 }
 
 // fold makes of what was done with a record what it is in the end: a row for it, if it is there, and one
-// for each thing that can't be done.
+// for each thing that can't be done. If something can't be read, and nothing later says all of the record,
+// what the record is in the end is not known: it is refused as a whole.
 func (f *folded) fold(list []entry) (rows []bulk.Row, size int) {
 	var values []hdl.Value
-	there, name, line := false, "", 0
+	there, unknown, name, line, more := false, false, "", 0, 0
 	refuse := func(o *op, err error) {
-		row := bulk.Row{Line: o.line, Err: err}
-		if len(rows) < maxNotes {
-			rows = append(rows, row)
+		if len(rows) == maxNotes {
+			more++
+			return
 		}
+		rows = append(rows, bulk.Row{Line: o.line, Err: err})
 	}
 	find := func(index uint32) int {
 		return slices.IndexFunc(values, func(v hdl.Value) bool { return v.Index == index })
@@ -232,11 +234,16 @@ func (f *folded) fold(list []entry) (rows []bulk.Row, size int) {
 		o, err := parseOp(e.data)
 		if err != nil { // we wrote it
 			refuse(&o, err)
+			unknown = true
 			continue
 		}
 		size += len(e.data)
 		if !there {
 			name, line = o.name, o.line
+		}
+		if o.kind == opDelete && unknown {
+			values, there, unknown = nil, false, false
+			continue
 		}
 		if command, ok := commands[o.kind]; ok && o.kind != opCreate && !there {
 			refuse(&o, failf(stele.NotFound, "import.foreign-not-created", "{command} {name}: this file does not create that handle, so that it is not known which values it has; import the file that creates it, or a dump, together with this one", command, o.name))
@@ -244,9 +251,9 @@ func (f *folded) fold(list []entry) (rows []bulk.Row, size int) {
 		}
 		switch o.kind {
 		case opSet:
-			values, there = o.values, true
+			values, there, unknown = o.values, true, false
 		case opErase:
-			values, there = nil, false
+			values, there, unknown = nil, false, false
 		case opPut:
 			if find(o.values[0].Index) >= 0 {
 				refuse(&o, failf(stele.Conflict, "import.foreign-index-twice", "{name} has the value {index} twice", o.name, o.values[0].Index))
@@ -282,11 +289,19 @@ func (f *folded) fold(list []entry) (rows []bulk.Row, size int) {
 		case opDelete:
 			values, there = nil, false
 		case opFault:
+			unknown = true
 			refuse(&o, failf(stele.Invalid, "", "{cause}", stele.ReceivedMessage("import.foreign-part-unreadable", o.text, nil)))
 		}
 	}
-	if !there {
+	if more > 0 {
+		rows = append(rows, bulk.Row{Line: line, Err: failf(stele.Invalid, "import.foreign-faults-more", "{count} more things of {name} can't be done, which are not listed", more, stele.Quote(name))})
+	}
+	switch {
+	case !there:
 		return rows, size
+	case unknown:
+		err := failf(stele.Invalid, "import.foreign-record-incomplete", "{name} is left out, because a part of it can't be read; correct that part, and import the file again", stele.Quote(name))
+		return append(rows, bulk.Row{Line: line, Err: err}), size
 	}
 	return append(rows, f.row(name, line, values)), size
 }

@@ -348,7 +348,10 @@ func (r *sqlReader) copy() error {
 			return nil
 		case columns == nil:
 		case long > 0:
-			r.to.heads = append(r.to.heads, faultRow(line, tooLong(long, maxLine)))
+			cells := copyCells(text) // of its beginning; the last one is cut off
+			if err := r.fault(table, columns, cells[:len(cells)-1], line, tooLong(long, maxLine)); err != nil {
+				return err
+			}
 		default:
 			if err := r.row(table, columns, copyCells(text), line); err != nil {
 				return err

@@ -26,8 +26,7 @@ func faultRow(line int, err error) bulk.Row { return bulk.Row{Line: line, Err: e
 // row hands over a row of one of the tables.
 func (r *sqlReader) row(table string, columns []string, cells []cell, line int) error {
 	if len(cells) != len(columns) {
-		r.to.heads = append(r.to.heads, faultRow(line, failf(stele.Invalid, "import.foreign-sql-row", "the row has {cells} values for {columns} columns", len(cells), len(columns))))
-		return r.tooManyHeads()
+		return r.fault(table, columns, cells, line, failf(stele.Invalid, "import.foreign-sql-row", "the row has {cells} values for {columns} columns", len(cells), len(columns)))
 	}
 	get := func(name string) cell {
 		if at := slices.Index(columns, name); at >= 0 {
@@ -47,6 +46,17 @@ func (r *sqlReader) row(table string, columns []string, cells []cell, line int) 
 		return r.to.add(name, line, op{kind: opFault, text: what.Error()})
 	}
 	return r.to.add(name, line, op{kind: opPut, values: []hdl.Value{v}})
+}
+
+// fault refuses a row of which these cells could be read, and with it the record that it is a part of.
+func (r *sqlReader) fault(table string, columns []string, cells []cell, line int, err error) error {
+	if at := slices.Index(columns, "handle"); table == "handles" && at >= 0 && at < len(cells) {
+		name := string(r.octets("handles.handle", cells[at]))
+		what := stele.Messagef("import.foreign-sql-value", "a row of {name}: {cause}", stele.Quote(name), stele.Reason(err))
+		return r.to.add(name, line, op{kind: opFault, text: what.Error()})
+	}
+	r.to.heads = append(r.to.heads, faultRow(line, err))
+	return r.tooManyHeads()
 }
 
 // tooManyHeads bounds rows that belong to no record.
