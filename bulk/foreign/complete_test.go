@@ -87,3 +87,23 @@ func TestIncompleteRecords(t *testing.T) {
 		}
 	}
 }
+
+// What a dump is of is known by what it does, not by what it mentions.
+func TestDialects(t *testing.T) {
+	const row = `('20.500.1/A',1,'X','a\nb',0,1,1,NULL,true,true,true,false);`
+	for text, want := range map[string]string{
+		"-- PostgreSQL database dump\n-- moved from MySQL\nINSERT INTO handles VALUES " + row:                         `a\nb`,
+		"-- from MySQL\nCREATE TABLE other (x bytea);\nINSERT INTO handles VALUES " + row:                             `a\nb`,
+		"-- from MySQL\nCOPY public.other (x) FROM stdin;\n`\n\\.\nINSERT INTO handles VALUES " + row:                 `a\nb`,
+		"-- see `handles`\nINSERT INTO other VALUES ('`');\nINSERT INTO handles VALUES " + row:                        `a\nb`,
+		"-- MySQL dump 10.13\nINSERT INTO handles VALUES " + row:                                                      "a\nb",
+		"/*M!999999\\- enable the sandbox mode */\n-- MariaDB dump 10.19\nINSERT INTO `handles` VALUES " + row:        "a\nb",
+		"-- a dump\nINSERT INTO `handles` VALUES " + row:                                                              "a\nb",
+		"-- a dump\nINSERT INTO `handles` VALUES ('20.500.1/A',1,'X','PostgreSQL database dump',0,1,1,'',1,1,1,0);\n": "PostgreSQL database dump",
+	} {
+		records, _ := good(t, foreign.Options{}, []byte(text))
+		if len(records) != 1 || string(records[0].Values[0].Data) != want {
+			t.Errorf("%s: read %v, want %q", text, records, want)
+		}
+	}
+}

@@ -339,6 +339,15 @@ func TestRefusedFiles(t *testing.T) {
 		{"COPY handles (handle, idx) FROM stdin;\n", "type is not among them"},
 		{"COPY nas (na) FROM stdin;\nx\n", "ends within the rows of nas"},
 		{"/* x", "a comment begins at line 1"},
+		{"INSERT INTO handles VALUES ('20.500.1/A',1,'X','y',0,1,1,NULL,true,true,true,false)", "is cut off"},
+		{"INSERT INTO handles VALUES ('20.500.1/A',1,'X','y',0,1,1,NULL,true,true,true,false),", "is cut off"},
+		{"INSERT INTO handles", "is cut off"},
+		{"INSERT IGNORE", "is cut off"},
+		{"--\nCREATE TABLE handles (handle bytea, idx", "is cut off"},
+		{"--\nCREATE TABLE handles (handle bytea)", "is cut off"},
+		{"COPY handles (handle, idx, type, data) FROM stdin", "is cut off"},
+		{"SET x = 1", "is cut off"},
+		{"SELECT $$ x;", "is cut off"},
 	} {
 		_, _, err := read(t, foreign.Options{}, []byte(tt.text))
 		if err == nil || stele.KindOf(err) != stele.Invalid || !strings.Contains(err.Error(), tt.want) {

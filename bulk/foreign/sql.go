@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,7 +31,7 @@ type sqlReader struct {
 func readSQL(w *window, to *folded) error {
 	head := w.peekText(4096)
 	r := &sqlReader{to: to, columns: make(map[string][]string), types: make(map[string]string)}
-	r.lexer = lexer{w: w, mysql: bytes.Contains(head, []byte("MySQL")) || bytes.Contains(head, []byte("MariaDB")) || bytes.ContainsRune(head, '`')}
+	r.lexer = lexer{w: w, mysql: isMySQL(head)}
 	for {
 		t, err := r.next()
 		if err != nil {
@@ -55,6 +56,28 @@ func readSQL(w *window, to *folded) error {
 			return err
 		}
 	}
+}
+
+var (
+	postgres = regexp.MustCompile(`(?i)PostgreSQL database dump|\bCOPY\s[^;]*\sFROM\s+stdin\b|\sbytea\b`)
+	mysql    = regexp.MustCompile("(?m)^(?:--|#|/\\*).*(?:MySQL|MariaDB)")
+	// comments, but not those with a version, which MySQL executes, and strings
+	aside = regexp.MustCompile(`(?s)--[^\n]*|/\*[^!].*?\*/|'(?:[^'\\]|\\.)*(?:'|\z)`)
+)
+
+// isMySQL reports whether a dump is of MySQL or MariaDB by its beginning. What only PostgreSQL writes comes
+// first, because any dump may mention the others. MySQL names itself in a comment, or writes names
+// in backticks.
+func isMySQL(head []byte) bool {
+	if postgres.Match(aside.ReplaceAllFunc(head, func(text []byte) []byte {
+		if bytes.HasPrefix(text, []byte("-- PostgreSQL database dump")) {
+			return text
+		}
+		return nil
+	})) {
+		return false
+	}
+	return mysql.Match(head) || bytes.IndexByte(aside.ReplaceAll(head, nil), '`') >= 0
 }
 
 // usual returns the usual name of a table or a column.
@@ -94,8 +117,11 @@ func (r *sqlReader) table() (string, error) {
 func (r *sqlReader) rest() error {
 	for {
 		t, err := r.next()
-		if err != nil || t.is(";") || t.kind == tokenEnd {
+		if err != nil || t.is(";") {
 			return err
+		}
+		if t.kind == tokenEnd {
+			return r.cutOff()
 		}
 	}
 }
@@ -154,7 +180,7 @@ func (r *sqlReader) create() error {
 		}
 		switch {
 		case t.kind == tokenEnd:
-			return nil
+			return r.cutOff()
 		case t.is("("):
 			depth++
 		case t.is(")"):
@@ -180,8 +206,11 @@ func (r *sqlReader) create() error {
 
 // ended passes over the rest of a statement of which t was read.
 func (r *sqlReader) ended(t token, err error) error {
-	if err != nil || t.is(";") || t.kind == tokenEnd {
+	switch {
+	case err != nil || t.is(";"):
 		return err
+	case t.kind == tokenEnd:
+		return r.cutOff()
 	}
 	return r.rest()
 }
@@ -214,8 +243,11 @@ func (r *sqlReader) insert() error {
 	var t token
 	var err error
 	for !t.is("INTO") { // IGNORE, DELAYED
-		if t, err = r.next(); err != nil || t.is(";") || t.kind == tokenEnd {
+		if t, err = r.next(); err != nil || t.is(";") {
 			return err
+		}
+		if t.kind == tokenEnd {
+			return r.cutOff()
 		}
 	}
 	table, err := r.table()
@@ -227,8 +259,11 @@ func (r *sqlReader) insert() error {
 		return err
 	}
 	for !t.is("VALUES") && !t.is("VALUE") { // OVERRIDING SYSTEM VALUE
-		if t, err = r.next(); err != nil || t.is(";") || t.kind == tokenEnd {
+		if t, err = r.next(); err != nil || t.is(";") {
 			return err
+		}
+		if t.kind == tokenEnd {
+			return r.cutOff()
 		}
 		if t.is("SELECT") {
 			return r.rest()
@@ -246,8 +281,10 @@ func (r *sqlReader) insert() error {
 			return err
 		}
 		switch {
-		case t.is(";"), t.kind == tokenEnd:
+		case t.is(";"):
 			return nil
+		case t.kind == tokenEnd:
+			return r.cutOff()
 		case t.is(","):
 		case t.is("("):
 			line := r.w.line
@@ -319,8 +356,11 @@ func (r *sqlReader) copy() error {
 		if err != nil {
 			return err
 		}
-		if t.is(";") || t.kind == tokenEnd {
+		if t.is(";") {
 			break
+		}
+		if t.kind == tokenEnd {
+			return r.cutOff()
 		}
 		stdin, csv = stdin || t.is("STDIN"), csv || t.is("CSV") || t.is("BINARY")
 	}

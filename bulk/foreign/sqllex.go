@@ -50,6 +50,14 @@ func (l *lexer) unexpected(t token, want string) error {
 	return failf(stele.Invalid, "import.foreign-sql-broken", "{file}, line {line}: {expected} should stand here, not {found}", l.w.name, l.w.line, want, found)
 }
 
+// cutOff refuses a file that ends within a statement: the rest of it is missing, and perhaps more.
+func (l *lexer) cutOff() error {
+	if err := l.w.failure(); err != nil {
+		return err
+	}
+	return failf(stele.Invalid, "import.foreign-sql-statement-cut-off", "{file} is cut off: it ends within a statement, at line {line}; get the rest of it", l.w.name, l.w.line)
+}
+
 func (l *lexer) peek() (token, error) {
 	if l.held == nil {
 		t, err := l.read()
@@ -219,7 +227,7 @@ func (l *lexer) dollar() (token, error) {
 	tag = append(tag, '$')
 	for string(w.peekText(len(tag))) != string(tag) {
 		if _, ok := w.byte(); !ok {
-			return token{}, w.failure()
+			return token{}, l.cutOff()
 		}
 	}
 	w.take(len(tag))

@@ -217,6 +217,13 @@ func playImport(s *script) {
 	s.see("update", nil, s.IngestNamespace(s.ctx, ns, registrar.ImportOptions{Update: true}))
 	labels, err := s.Mint(s.ctx, ns.Key(), 1)
 	s.see("mint", labels, err)
+	s.see("prefix", nil, s.IngestNamespace(s.ctx, &stele.Namespace{Scheme: "hdl", Prefix: "20.500.1/"}, registrar.ImportOptions{}))
+	errs, err = s.Ingest(s.ctx, []*stele.Record{s.record(`{"id":"20.500.1/A","values":[{"index":1,"type":"A","data":"eA=="},{"index":100,"type":"HS_ADMIN","data":"eA=="}]}`)}, registrar.ImportOptions{})
+	s.see("import rights", errs, err)
+	list = []*stele.Record{s.record(`{"id":"20.500.1/A","values":[{"index":1,"type":"A","data":"eA=="}]}`)}
+	errs, err = s.Ingest(s.ctx, list, registrar.ImportOptions{Update: true, KeepTypes: []string{"HS_VLIST", "HS_ADMIN"}})
+	s.see("keep rights", errs, err)
+	s.see("version", list[0].Version, nil)
 }
 
 func playUsers(s *script) {
