@@ -73,8 +73,6 @@ func (r *Registrar) usageSettings(ctx context.Context, op string, key stele.Name
 	return r.readUsageSettings(ctx, op, key)
 }
 
-const codeSettingsDamaged = "usage.settings-damaged"
-
 // readUsageSettings reads the settings of a namespace, for all callers, and the value of their cell.
 func (r *Registrar) readUsageSettings(ctx context.Context, op string, key stele.NamespaceKey) (u UsageSettings, value []byte, err error) {
 	u.Namespace, u.Scheme = key.Prefix, key.Scheme
@@ -82,7 +80,7 @@ func (r *Registrar) readUsageSettings(ctx context.Context, op string, key stele.
 		return u, nil, tell(op, err)
 	}
 	if err := json.Unmarshal(value, &u); err != nil {
-		return u, nil, refuse(op, stele.ID{}, stele.Internal, codeSettingsDamaged, "the settings of the use of {namespace} are damaged: {cause}", key, err)
+		return u, nil, refuse(op, stele.ID{}, stele.Internal, "usage.settings-damaged", "the settings of the use of {namespace} are damaged: {cause}", key, err)
 	}
 	return u, value, nil
 }
@@ -93,7 +91,7 @@ func (r *Registrar) SetUsageSettings(ctx context.Context, key stele.NamespaceKey
 	const op = "set usage settings"
 	for attempt := 1; ; attempt++ {
 		u, before, err := r.usageSettings(ctx, op, key, stele.RoleOwner)
-		if code, _ := stele.CodeOf(err); code == codeSettingsDamaged { // they are set anew
+		if code, _ := stele.CodeOf(err); code == "usage.settings-damaged" { // they are set anew
 			if before, err = r.store.Cell(ctx, usageSpaceCell(key)); err != nil {
 				return u, tell(op, err)
 			}
