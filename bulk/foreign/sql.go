@@ -60,7 +60,7 @@ func readSQL(w *window, to *folded) error {
 
 var (
 	postgres = regexp.MustCompile(`(?i)PostgreSQL database dump|\bCOPY\s[^;]*\sFROM\s+stdin\b|\sbytea\b`)
-	mysql    = regexp.MustCompile("(?m)^(?:--|#|/\\*).*(?:MySQL|MariaDB)")
+	mysql    = regexp.MustCompile(`(?m)^(?:--|#|/\*).*(?:MySQL|MariaDB)`)
 	// comments, but not those with a version, which MySQL executes, and strings
 	aside = regexp.MustCompile(`(?s)--[^\n]*|/\*[^!].*?\*/|'(?:[^'\\]|\\.)*(?:'|\z)`)
 )
