@@ -132,7 +132,7 @@ const maxMessages = 200_000
 // readAll reads the messages of an answer. It calls next before each further one.
 func (x *exchange) readAll(r io.Reader, next func()) error {
 	for range maxMessages {
-		message, err := readMessage(r)
+		message, err := hdl.ReadMessage(r)
 		if err != nil {
 			return err
 		}
@@ -146,32 +146,6 @@ func (x *exchange) readAll(r io.Reader, next func()) error {
 		next()
 	}
 	return stele.Messagef("hdlclient.answer-endless", "the answer has more than {most} messages", maxMessages)
-}
-
-// firstRead is how many octets are read before the server has sent as many.
-const firstRead = 4 << 10
-
-// readMessage reads a message. Its memory grows with what comes, and not with the length that it claims.
-func readMessage(r io.Reader) ([]byte, error) {
-	var head [hdl.EnvelopeSize]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
-	}
-	e, err := hdl.ParseEnvelope(head[:])
-	if err != nil {
-		return nil, err
-	}
-	message := head[:]
-	for left := int(e.Length); left > 0; {
-		n := min(left, max(firstRead, len(message)))
-		at := len(message)
-		message = append(message, make([]byte, n)...)
-		if _, err := io.ReadFull(r, message[at:]); err != nil {
-			return nil, err
-		}
-		left -= n
-	}
-	return message, nil
 }
 
 // mediaType is that of messages in HTTP.

@@ -57,7 +57,7 @@ func impostor(t *testing.T, answer func(q *hdl.Message) [][]byte) netip.AddrPort
 			if err != nil {
 				return
 			}
-			if raw, err := readMessage(c); err == nil {
+			if raw, err := hdl.ReadMessage(c); err == nil {
 				if q, err := hdl.Parse(raw); err == nil {
 					for _, b := range answer(&q) {
 						_, _ = c.Write(b)
@@ -415,7 +415,7 @@ func FuzzRead(f *testing.F) {
 	refusal := fake(sent, hdl.HandleNotFound, make([]byte, 4))
 	f.Add(refusal.Append(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if raw, err := readMessage(bytes.NewReader(data)); err == nil && !bytes.HasPrefix(data, raw) {
+		if raw, err := hdl.ReadMessage(bytes.NewReader(data)); err == nil && !bytes.HasPrefix(data, raw) {
 			t.Error("another message was read than the one that came")
 		} else if err != nil && len(raw) > 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%d octets with an error: %v", len(raw), err)

@@ -43,7 +43,7 @@ func (s *Server) converse(c net.Conn, from netip.AddrPort) {
 	if err := c.SetReadDeadline(s.o.Now().Add(s.o.Limits.Request)); err != nil {
 		return
 	}
-	request, err := readMessage(c)
+	request, err := hdl.ReadMessage(c)
 	if err != nil {
 		if _, ok := err.(*hdl.Error); !ok {
 			return // it ended, or took too long
@@ -77,32 +77,6 @@ func (s *Server) linger(c net.Conn) {
 		return
 	}
 	_, _ = io.CopyN(io.Discard, c, most)
-}
-
-// firstRead is how many octets are read before their sender has sent as many.
-const firstRead = 4 << 10
-
-// readMessage reads a message. Its memory grows with what comes, and not with the length that it claims.
-func readMessage(r io.Reader) ([]byte, error) {
-	var head [hdl.EnvelopeSize]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
-	}
-	e, err := hdl.ParseEnvelope(head[:])
-	if err != nil {
-		return nil, err
-	}
-	message := head[:]
-	for left := int(e.Length); left > 0; {
-		n := min(left, max(firstRead, len(message)))
-		at := len(message)
-		message = append(message, make([]byte, n)...)
-		if _, err := io.ReadFull(r, message[at:]); err != nil {
-			return nil, err
-		}
-		left -= n
-	}
-	return message, nil
 }
 
 // clients are the connections that are open, by client.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele/document/handlejson"
+	"github.com/stele-id/stele/handles"
 )
 
 // packed puts together the data of a value: bytes and texts get their size before
@@ -75,7 +76,7 @@ func TestHandleType(t *testing.T) {
 		{"", "URL", false},
 		{".", "URL", false},
 	} {
-		if got := wantsType(tt.want, tt.kind); got != tt.ok {
+		if got := handles.WantsType(tt.want, tt.kind); got != tt.ok {
 			t.Errorf("wantsType(%q, %q) = %t", tt.want, tt.kind, got)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/handles"
 	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/resolver"
 )
@@ -72,8 +73,8 @@ func isOnlyAuth(q url.Values) bool {
 
 // handleLocation chooses where a handle leads: to the best of the record's targets,
 // unless the request asks for something in the values.
-func (h *Handler) handleLocation(res *resolver.Resolution, values []stele.HandleValue, wanted selection, q url.Values) (location string, status int, ok bool) {
-	if wanted.isAll() && res.Kind == resolver.Redirect && !(q.Has("locatt") && slices.ContainsFunc(values, isLocations)) {
+func (h *Handler) handleLocation(res *resolver.Resolution, values []stele.HandleValue, wanted handles.Selection, q url.Values) (location string, status int, ok bool) {
+	if wanted.IsAll() && res.Kind == resolver.Redirect && !(q.Has("locatt") && slices.ContainsFunc(values, isLocations)) {
 		return res.URL, res.Status, true
 	}
 	return placeOf(bareHandle(res.ID), values, q["locatt"], h.random)
@@ -87,13 +88,13 @@ func (h *Handler) redirectByValues(r *http.Request, res *resolver.Resolution, q 
 	if res.Kind != resolver.Description || len(res.Record.Values) == 0 {
 		return nil
 	}
-	end, values, err := h.followAliases(r.Context(), *res, selection{}, q.Has("ignore_aliases"))
+	end, values, err := h.followAliases(r.Context(), *res, handles.Selection{}, q.Has("ignore_aliases"))
 	if err != nil {
 		return err
 	}
 	location, status, ok := end.URL, end.Status, end.Kind == resolver.Redirect || end.Kind == resolver.Delegation
 	if end.Kind == resolver.Description {
-		location, status, ok = h.handleLocation(&end, values, selection{}, q)
+		location, status, ok = h.handleLocation(&end, values, handles.Selection{}, q)
 	}
 	if ok {
 		res.Kind, res.URL, res.Status, res.TTL, res.Fit = resolver.Redirect, location, status, end.TTL, resolver.Unstated
@@ -121,7 +122,7 @@ func readBy(record *stele.Record, readers []string) *stele.Record {
 // followAliases goes on from a handle that is an alias, by a value of type HS_ALIAS, to the
 // one that it stands for. It returns where the way ends, and the wanted values there that the
 // public may read. The answer is good for as long as all values on the way are.
-func (h *Handler) followAliases(ctx context.Context, res resolver.Resolution, wanted selection, ignore bool) (resolver.Resolution, []stele.HandleValue, error) {
+func (h *Handler) followAliases(ctx context.Context, res resolver.Resolution, wanted handles.Selection, ignore bool) (resolver.Resolution, []stele.HandleValue, error) {
 	seen, ttl := []stele.ID{res.ID}, uint32(stele.MaxTTL)
 	var readers []string
 	for {
@@ -132,7 +133,7 @@ func (h *Handler) followAliases(ctx context.Context, res resolver.Resolution, wa
 		if res.Record = readBy(res.Record, readers); !res.Record.IsPublic() {
 			readers = res.Record.Readers
 		}
-		values := wanted.of(openValues(handleValues(&res)))
+		values := wanted.Of(openValues(handleValues(&res)))
 		ttl = h.valuesTTL(&res, values, ttl)
 		next, ok := h.aliasOf(values)
 		if ignore || !ok {

@@ -93,7 +93,7 @@ func (h *Handler) readHandle(head http.Header, r *http.Request, text string, q u
 		h.linkMementos(head, r, &res, neighbours{})
 		return handleRefusal{Code: handleUnknown, Message: epitaph(&res.Tombstone, h.shown(r, res.Tombstone.Replacement)), Handle: handle, status: http.StatusGone}
 	}
-	values := wanted.of(handleValues(&res))
+	values := wanted.Of(handleValues(&res))
 	open := openValues(values)
 	res.TTL = h.valuesTTL(&res, open, stele.MaxTTL)
 	h.keep(head, &res)
@@ -187,14 +187,14 @@ func readParameters(query string) (url.Values, error) {
 }
 
 // readSelection reads the parameters type and index.
-func readSelection(q url.Values) (s selection, err error) {
-	s.types = q["type"]
+func readSelection(q url.Values) (s handles.Selection, err error) {
+	s.Types = q["type"]
 	for _, text := range q["index"] {
 		index, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
 			return s, stele.Messagef("hdl.index-invalid", `index is not a number from 0 to {limit}: "{index}"`, uint32(1<<32-1), text)
 		}
-		s.indexes = append(s.indexes, uint32(index))
+		s.Indexes = append(s.Indexes, uint32(index))
 	}
 	return s, nil
 }

@@ -1,6 +1,9 @@
 package hdl
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"io"
+)
 
 // Message is a request or a response.
 type Message struct {
@@ -33,6 +36,33 @@ func Parse(b []byte) (Message, error) {
 		return m, nil
 	}
 	return m, m.parse(b)
+}
+
+// firstRead is how many octets ReadMessage reads before their sender has sent as many.
+const firstRead = 4 << 10
+
+// ReadMessage reads a whole message from a stream, which Parse reads. Its memory grows with what comes, and not with the length that the
+// message claims. An [Error] says that the envelope is wrong; others are those of the stream.
+func ReadMessage(r io.Reader) ([]byte, error) {
+	var head [EnvelopeSize]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	e, err := ParseEnvelope(head[:])
+	if err != nil {
+		return nil, err
+	}
+	message := head[:]
+	for left := int(e.Length); left > 0; {
+		n := min(left, max(firstRead, len(message)))
+		at := len(message)
+		message = append(message, make([]byte, n)...)
+		if _, err := io.ReadFull(r, message[at:]); err != nil {
+			return nil, err
+		}
+		left -= n
+	}
+	return message, nil
 }
 
 // parse reads header, body and credential in clear.
