@@ -14,7 +14,7 @@ import (
 )
 
 // Change is an operation that changes a handle. A server calls its methods in this order: [Service.Begin],
-// which finds what is wrong whoever asks; [Change.Authorise] with the identity that the client claims;
+// which finds what is wrong for every client; [Change.Authorise] with the identity that the client claims;
 // then, once that is proved, [Change.Commit]. It is the order of the reference server, whose clients
 // see from it whether to ask for a key at all.
 type Change struct {
@@ -36,7 +36,7 @@ type Change struct {
 // maxRetries is how often a change is judged anew because another writer was faster.
 const maxRetries = 5
 
-// Begin finds what is wrong with a change whoever asks for it.
+// Begin finds what is wrong with a change for every client.
 func (s *Service) Begin(ctx context.Context, c *Change) error {
 	c.s = s
 	if err := c.name(ctx); err != nil {
@@ -152,7 +152,7 @@ func (c *Change) judge(ctx context.Context, who Identity) error {
 	return has.need(need)
 }
 
-// Public is the identity of everybody, by which values are changed that everybody may change. Nobody can prove it.
+// Public is the identity of everybody, by which values are changed that everybody may change. No client can prove it.
 func Public() Identity { return Identity{Handle: "public"} }
 
 // IsPublic reports whether everybody may make the change: values are modified that say so, in a namespace that lets them
@@ -315,7 +315,7 @@ func at(values []stele.HandleValue, index uint32) int {
 	return slices.IndexFunc(values, func(v stele.HandleValue) bool { return v.Index == index })
 }
 
-// sameValue reports whether two values are equal but for when they were written.
+// sameValue reports whether two values are equal except for when they were written.
 func sameValue(a, b *stele.HandleValue) bool {
 	return a.Index == b.Index && a.Type == b.Type && string(a.Data) == string(b.Data) && a.TTL == b.TTL &&
 		a.TTLAbsolute == b.TTLAbsolute && a.Permissions == b.Permissions && slices.Equal(a.References, b.References)

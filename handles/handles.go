@@ -56,7 +56,7 @@ func New(o Options) *Service {
 	return &Service{o}
 }
 
-// Identity is a value of a handle with a key or a secret, by which somebody is known in the Handle
+// Identity is a value of a handle with a key or a secret, by which a client is known in the Handle
 // System. Index 0 stands for any value of the handle.
 type Identity struct {
 	Handle string // canonical, without mark: in upper case

@@ -24,7 +24,7 @@ type Prefix struct {
 	all    bool // who asks may know of all records
 }
 
-// BeginPrefix finds what is wrong with a question whoever asks.
+// BeginPrefix finds what is wrong with a question for every client.
 func (s *Service) BeginPrefix(ctx context.Context, p *Prefix) (err error) {
 	if p.s = s; p.Operation == hdl.ListPrefixes {
 		return nil

@@ -34,7 +34,7 @@ type rights struct {
 	bits  hdl.AdminPermissions
 }
 
-// need returns why the rights are not enough: 400 for somebody who is no administrator at all, and
+// need returns why the rights are not enough: 400 for a client that is not an administrator at all, and
 // 401 for one that may not do this.
 func (r rights) need(bits hdl.AdminPermissions) error {
 	switch {

@@ -35,7 +35,7 @@ type Setup struct {
 	AdminKey []byte
 
 	// Keep is given the private key of the administrator, as a key file, if one is made, before the record says that
-	// it is theirs: nobody else has it.
+	// it is theirs: there is no other copy.
 	Keep func(key []byte) error
 
 	Random io.Reader
@@ -259,7 +259,7 @@ func (s *Service) RollSite(ctx context.Context, random io.Reader) (*hdl.Site, er
 	var site hdl.Site
 	_, err = s.o.Registrar.SetHandleSite(ctx, func(kept *registrar.HandleSite) error {
 		if kept.Key == nil {
-			return stele.Errorf("roll handle key", stele.ID{}, stele.NotFound, "handle.site-missing", "this registry is no site of the Handle System; set it up with 'stele ns add PREFIX --handle-server'")
+			return stele.Errorf("roll handle key", stele.ID{}, stele.NotFound, "handle.site-missing", "this registry is not a site of the Handle System; set it up with 'stele ns add PREFIX --handle-server'")
 		}
 		if site, err = hdl.ParseSite(kept.Octets); err != nil {
 			return err

@@ -64,7 +64,7 @@ type Found struct {
 	ID     stele.ID
 	Values []stele.HandleValue
 
-	// Restricted says that some of the values are not for the public. Whoever asks must prove
+	// Restricted says that some of the values are not for the public. The client must prove
 	// first who they are; see [Service.MayReadValues].
 	Restricted bool
 

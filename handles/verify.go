@@ -79,7 +79,7 @@ func (s *Service) VerifyKey(ctx context.Context, who Identity, fits func(key *hd
 }
 
 // verify tries the keys or secrets of an identity. What is not there, can't be read or does not fit gives
-// the same answer, so that nobody learns which.
+// the same answer, so that a client does not learn which.
 func (s *Service) verify(ctx context.Context, who Identity, kind string, proves func(key *hdl.PublicKey, secret []byte) error) (Identity, error) {
 	failed := refuse(hdl.NotAuthenticated, "")
 	id, err := s.Parse(who.Handle)

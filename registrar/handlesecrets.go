@@ -125,7 +125,7 @@ func (r *Registrar) sealHandleSecret(ctx context.Context, clear []byte) (name, k
 }
 
 // HandleSecret returns the secret of a value of type HS_SECKEY. The caller is a server that
-// compares it with what a client proves, and tells it to nobody. NotFound if the value refers to
+// compares it with what a client proves, and shows it to no client. NotFound if the value refers to
 // a secret that is not in this registry.
 func (r *Registrar) HandleSecret(ctx context.Context, v *stele.HandleValue) ([]byte, error) {
 	const op = "read secret"

@@ -43,7 +43,7 @@ type Administrator struct {
 
 // opened is a session that is being set up, or is.
 type opened struct {
-	once    chan struct{} // has one element while nobody works on it
+	once    chan struct{} // has one element while no goroutine works on it
 	session *session
 	server  *server
 }

@@ -55,7 +55,7 @@ var errStray error = stele.Messagef("hdlclient.stray", "the message is not an an
 // errMaybeDone is within the error of a change that was sent, and to which no answer came.
 const errMaybeDone = mark("maybe done")
 
-// mark is an error that callers look for, and nobody sees.
+// mark is an error that callers look for, and users do not see.
 type mark string
 
 func (m mark) Error() string { return string(m) }
@@ -111,7 +111,7 @@ func (c *Client) ask(ctx context.Context, w *walk, s *server, r *request) (*repl
 			}
 			w.tell(step)
 			if r.write && isFailureOf(got.code()) && !got.proved {
-				// Somebody on the way may have made the answer, after the server made the change.
+				// An attacker on the way may have made the answer, after the server made the change.
 				return nil, &stele.Error{Op: "ask", Kind: stele.Unavailable, Err: maybeDone{stele.Messagef("hdlclient.maybe-done-unproved",
 					"the change was sent, and it is not certain that the answer is the server's ({cause}); look whether the change was made before you repeat it", got.failure())}}
 			}
@@ -198,7 +198,7 @@ func (c *Client) exchange(ctx context.Context, s *server, r *request, t hdl.Tran
 	if _, ok := errors.AsType[*stele.Error](err); ok && !(maybe && stele.KindOf(err) == stele.Unavailable) || errors.Is(err, errEnough) {
 		return nil, err
 	}
-	if maybe { // also after an answer that cannot be read, which somebody on the way may have made
+	if maybe { // also after an answer that cannot be read, which an attacker on the way may have made
 		return nil, &stele.Error{Op: "ask", Kind: stele.Unavailable, Err: maybeDone{stele.Messagef("hdlclient.maybe-done",
 			"{server} got the change, and no answer came that can be used ({cause}); look whether it was made before you repeat it", at, endpoint.Timely(ctx, plain(err)))}}
 	}

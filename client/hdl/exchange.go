@@ -93,7 +93,7 @@ func (x *exchange) receive(ctx context.Context, conn net.Conn, parts *hdl.Collec
 			return false, nil
 		}
 		if err != nil {
-			return true, err // nobody listens there, perhaps
+			return true, err // perhaps no server listens there
 		}
 		message, err := parts.Add(time.Time{}, x.at, buffer[:n])
 		if err != nil || message == nil {

@@ -18,7 +18,7 @@ type session struct {
 	mu      sync.Mutex
 	counter uint32
 
-	// turn has one element while nobody is asked who they are: a session has one challenge at a time, and a later one
+	// turn has one element while no client is challenged: a session has one challenge at a time, and a later one
 	// would end the one before it.
 	turn   chan struct{}
 	proved atomic.Bool // a challenge was answered rightly, so that none will follow

@@ -8,7 +8,7 @@ import (
 )
 
 // Align makes the targets of a handle's record and its values of type URL agree, so that the web, the DNS and clients of the Handle
-// System see the same places, whoever writes the record. Next is the version that follows before, which is nil for a new record.
+// System see the same places, whatever part of the program writes the record. Next is the version that follows before, which is nil for a new record.
 // URLs of values become targets. If the values are as before and the targets are not, values follow the targets: one that replaces
 // another replaces it in its value too, and one that was taken away is taken from the values. If only the values were changed, and some
 // still lead somewhere, targets follow them; see [Follow]. In all other cases it takes no target away: only the writer knows whether it is

@@ -245,7 +245,7 @@ func (s *Server) answered(ctx context.Context, q *call) error {
 }
 
 // setsUp reports whether the proof for an operation holds for the rest of the session. Clients send other operations outside of
-// sessions, so that somebody between client and server could have them proved in a session of his own.
+// sessions, so that an attacker between client and server could have them proved in a session of its own.
 func setsUp(op hdl.Operation) bool {
 	switch op {
 	case hdl.CreateHandle, hdl.DeleteHandle, hdl.AddValue, hdl.RemoveValue, hdl.ModifyValue, hdl.HomePrefix, hdl.UnhomePrefix:
@@ -254,7 +254,7 @@ func setsUp(op hdl.Operation) bool {
 	return false
 }
 
-// prove verifies an answer to a challenge. Derived secrets take computing time, so that few are verified at once, and nobody may try
+// prove verifies an answer to a challenge. Derived secrets take computing time, so that few are verified at once, and no client may try
 // many.
 func (s *Server) prove(ctx context.Context, q *call, claimed handles.Identity, p *handles.Proof) (handles.Identity, error) {
 	if err := s.guesses.Take(limit.Client(q.from.Addr()), 1, s.o.Now()); err != nil {

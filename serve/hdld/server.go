@@ -1,7 +1,7 @@
 // Package hdld serves the Handle protocol over UDP, TCP and through HTTP (RFC 3652, and what its
 // reference implementation does): it decodes requests, calls package handles, and encodes the answers.
 //
-// Whoever is not known gets answers and nothing else: what a client may make the server keep (fragments,
+// A client that has proved nothing gets answers and nothing else: what it may make the server keep (fragments,
 // challenges, sessions) is bounded in number, in size and in time, and what costs computing time (keys of
 // sessions, derived secrets) is done for few clients at once.
 package hdld

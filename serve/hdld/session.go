@@ -13,7 +13,7 @@ import (
 	"github.com/stele-id/stele/wire/hdl"
 )
 
-// Bounds of sessions. One in which nobody has proved anything yet ends soon.
+// Bounds of sessions. One in which the client has proved nothing yet ends soon.
 const (
 	sessionLife  = 24 * time.Hour
 	unprovedLife = 2 * time.Minute
@@ -110,7 +110,7 @@ func (n *session) next() uint32 {
 	return n.out
 }
 
-// sessions are those that have not ended. Those in which nobody has proved anything are forgotten first when
+// sessions are those that have not ended. Those in which the client has proved nothing are forgotten first when
 // there are too many, the oldest one first.
 type sessions struct {
 	most int

@@ -134,7 +134,7 @@ func (h *Handler) versionPage(w http.ResponseWriter, r *http.Request, res *resol
 	v.Old = old
 	if old == nil {
 		var err error
-		if v.Use, err = h.useLine(r, v, res.Record); err != nil { // figures that can't be read keep nobody from the name
+		if v.Use, err = h.useLine(r, v, res.Record); err != nil { // readers see the name without figures that can't be read
 			h.o.Log.ErrorContext(r.Context(), "the figures of a name could not be read", "name", res.Record.ID, "error", err)
 			v.Use = nil
 		}

@@ -56,7 +56,7 @@ type Site struct {
 	Key    *hdl.PrivateKey // that signs; nil: none
 }
 
-// Wrong credentials cost a client's address one of these: 20 at once, and then two a second. Whoever has spent them is not
+// Wrong credentials cost a client's address one of these: 20 at once, and then two a second. A client that has spent them is not
 // answered until some have come back, right or wrong, so that a secret can't be guessed.
 const (
 	guessRate  = 2

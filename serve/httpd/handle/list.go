@@ -123,7 +123,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, q Request, head
 }
 
 // writeNames writes the names of a page after the beginning of the answer. A list that fails in its middle is cut
-// off, so that it is not JSON: nobody takes it for the whole.
+// off, so that it is not JSON: no client takes it for the whole.
 func (h *Handler) writeNames(w http.ResponseWriter, r *http.Request, begin []byte, names iter.Seq2[string, error], p page) {
 	out := bufio.NewWriterSize(w, 32<<10)
 	_, _ = out.Write(begin)

@@ -36,7 +36,7 @@ type session struct {
 }
 
 // sessions are those of the REST interface. The name of a session has in it when it began and its nonce, with a code
-// of the server's, so that the server keeps nothing of a session in which nobody has proved anything: a flood of
+// of the server's, so that the server keeps nothing of a session in which the client has proved nothing: a flood of
 // requests that are challenged takes no memory, and displaces no other client.
 type sessions struct {
 	random io.Reader
@@ -114,7 +114,7 @@ func (s *sessions) find(id string, now time.Time) *session {
 		return found
 	}
 	if now.Sub(began) >= sessionIdle {
-		return nil // nobody has proved anything in it, or that was forgotten
+		return nil // the client has proved nothing in it, or that was forgotten
 	}
 	return found
 }

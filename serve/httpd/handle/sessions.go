@@ -85,7 +85,7 @@ func (h *Handler) authenticate(w http.ResponseWriter, r *http.Request, q Request
 		proving, f := h.byFields(r, fields)
 		switch {
 		case f != nil && f.text != "" && f.session != nil:
-			// The session is as it was before. The reference says 200 if somebody was known in it, which no program
+			// The session is as it was before. The reference says 200 if a client was known in it, which no program
 			// can tell from success; here that is 401 too.
 			proving.session = f.session
 			proving.who, proving.known = f.session.who, f.session.known
