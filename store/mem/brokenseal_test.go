@@ -3,8 +3,8 @@ package mem
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/stele-id/stele"
 )
@@ -72,13 +72,26 @@ func (b *leaky) Ingest(ctx context.Context, records []*stele.Record, count stele
 	return b.Store.Ingest(ctx, records, count, touch, state, models...)
 }
 
-// hasty looks for the seal, and writes a while later.
+// hasty looks for the seal, and writes after Seal has returned. A commit of records that began before the seal is held until
+// the check has read the number of the last change, so that the check sees the fault on machines of every speed.
 type hasty struct {
 	stele.Store
 	reason atomic.Value
+	held   chan struct{} // closed when a commit has looked for the seal and has not written yet
+	read   chan struct{} // closed when LastChange was asked after Seal
+	hold   func()
+	goOn   func()
+}
+
+func newHasty(s stele.Store) *hasty {
+	b := &hasty{Store: s, held: make(chan struct{}), read: make(chan struct{})}
+	b.hold = sync.OnceFunc(func() { close(b.held) })
+	b.goOn = sync.OnceFunc(func() { close(b.read) })
+	return b
 }
 
 func (b *hasty) Seal(_ context.Context, reason string) error {
+	<-b.held
 	b.reason.Store(reason)
 	return nil
 }
@@ -88,12 +101,21 @@ func (b *hasty) Sealed(context.Context) (string, error) {
 	return reason, nil
 }
 
+func (b *hasty) LastChange(ctx context.Context) (uint64, error) {
+	n, err := b.Store.LastChange(ctx)
+	if reason, _ := b.Sealed(ctx); reason != "" {
+		b.goOn()
+	}
+	return n, err
+}
+
 func (b *hasty) Apply(ctx context.Context, c *stele.Commit) error {
 	if reason, _ := b.Sealed(ctx); reason != "" {
 		return refuse("commit", stele.ID{}, stele.Conflict, "x.y", "{reason}", reason)
 	}
 	if len(c.Records) > 0 {
-		time.Sleep(20 * time.Millisecond) // as a slow disk takes
+		b.hold()
+		<-b.read
 	}
 	return b.Store.Apply(ctx, c)
 }

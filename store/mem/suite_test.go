@@ -161,7 +161,7 @@ func TestSuiteFindsFaults(t *testing.T) {
 			"replay": "was replayed with the time"}},
 		{"the seal is for records only", by(func(s stele.Store) stele.Store { return &leaky{Store: s} }), map[string]string{
 			"seal": "a minter when the store is sealed: no error", "seal under load": "began after Seal had returned"}},
-		{"the seal waits for nobody", by(func(s stele.Store) stele.Store { return &hasty{Store: s} }), map[string]string{
+		{"the seal waits for nobody", by(func(s stele.Store) stele.Store { return newHasty(s) }), map[string]string{
 			"seal under load": "something was written after Seal had returned"}},
 		{"generations are replaced by every caller", by(func(s stele.Store) stele.Store { return usurping{s} }), map[string]string{
 			"generations": "by who knows another one: no error"}},
