@@ -14,8 +14,8 @@ import (
 )
 
 // Change is an operation that changes a handle. A server calls its methods in this order: [Service.Begin],
-// which finds what is wrong for every client; [Change.Authorise] with the identity that the client claims;
-// then, once that is proved, [Change.Commit]. It is the order of the reference server, whose clients
+// which finds what is wrong for every client; [Change.Claim] with the identity that the client claims;
+// then, once that is proved, [Change.Authorise] and [Change.Commit]. It is the order of the reference server, whose clients
 // see from it whether to ask for a key at all.
 type Change struct {
 	Operation hdl.Operation // CreateHandle, DeleteHandle, AddValue, ModifyValue or RemoveValue
@@ -45,18 +45,15 @@ func (s *Service) Begin(ctx context.Context, c *Change) error {
 	if err := c.checkValues(); err != nil {
 		return err
 	}
-	if err := c.read(ctx); err != nil || c.Hidden() {
+	if err := c.read(ctx); err != nil || c.isUnknown() {
 		return err
 	}
 	switch c.Operation {
 	case hdl.CreateHandle:
-		if c.before != nil && !c.Overwrite {
+		if !c.Overwrite {
 			return refuse(hdl.HandleExists, "")
 		}
 	case hdl.ModifyValue:
-		if c.before == nil {
-			return refuse(hdl.HandleNotFound, "")
-		}
 		for i := range c.Values {
 			if at(c.before.Values, c.Values[i].Index) < 0 {
 				return refuse(hdl.ValuesNotFound, "")
@@ -108,12 +105,31 @@ func (c *Change) read(ctx context.Context) (err error) {
 	return nil
 }
 
-// Hidden reports whether the change is about a record that the public may not know of: then who asks proves first who
-// they are, before anything is said of it.
-func (c *Change) Hidden() bool { return c.before != nil && !c.before.IsPublic() }
+// isUnknown reports whether the change is about a record that the public does not know of: there is none, or it is for some
+// readers only. The two must look the same until a client has proved who it is.
+func (c *Change) isUnknown() bool { return c.before == nil || !c.before.IsPublic() }
 
 // ID returns the handle that the change is about.
 func (c *Change) ID() stele.ID { return c.id }
+
+// Claim makes sure that an identity which a client claims, and has not proved, may make the change: the reference answers with that
+// before it verifies the proof (section 7). Of a record that the public does not know of it says what it says where there is none.
+func (c *Change) Claim(ctx context.Context, who Identity) error {
+	if err := c.read(ctx); err != nil {
+		return err
+	}
+	if !c.isUnknown() {
+		return c.judge(ctx, who)
+	}
+	if c.Operation != hdl.CreateHandle {
+		return nil
+	}
+	makes, bit, err := c.mayMake(ctx, who)
+	if err != nil {
+		return err
+	}
+	return makes.need(bit)
+}
 
 // Authorise makes sure that an identity may make the change, as the record is now.
 func (c *Change) Authorise(ctx context.Context, who Identity) error {
@@ -141,6 +157,9 @@ func (c *Change) judge(ctx context.Context, who Identity) error {
 	has, err := c.s.rightsIn(ctx, who, c.before.ID, c.before)
 	if err != nil {
 		return err
+	}
+	if c.isUnknown() && !has.known {
+		return refuse(hdl.HandleNotFound, "")
 	}
 	if c.Operation == hdl.DeleteHandle {
 		return has.need(hdl.MayDeleteHandle)
@@ -184,27 +203,22 @@ func isSystem(v *stele.HandleValue) bool {
 
 // authoriseCreate asks the record of the prefix, or where a handle is replaced the record itself.
 func (c *Change) authoriseCreate(ctx context.Context, who Identity) error {
-	parent, bit, err := c.s.parentOf(c.id)
-	if err != nil {
-		return refusalOf(err)
-	}
-	above, err := c.s.present(ctx, parent)
-	if err != nil {
-		return err
-	}
-	makes, err := c.s.rightsIn(ctx, who, c.id, above)
+	makes, bit, err := c.mayMake(ctx, who)
 	if err != nil {
 		return err
 	}
 	if c.before == nil {
 		return makes.need(bit)
 	}
-	if !c.Overwrite { // another client was faster
-		return refuse(hdl.HandleExists, "")
-	}
 	has, err := c.s.rightsIn(ctx, who, c.before.ID, c.before)
 	if err != nil {
 		return err
+	}
+	if c.isUnknown() && !has.known && !makes.allows(bit) {
+		return makes.need(bit)
+	}
+	if !c.Overwrite || c.isUnknown() && !has.known { // another client was faster, or the name is taken
+		return refuse(hdl.HandleExists, "")
 	}
 	if has.allows(hdl.MayAddAdmin) || has.allows(hdl.MayDeleteHandle) && makes.allows(bit) {
 		return nil
@@ -214,6 +228,20 @@ func (c *Change) authoriseCreate(ctx context.Context, who Identity) error {
 		return err
 	}
 	return has.need(need)
+}
+
+// mayMake returns what an identity may do below the record of the prefix, and the right that it takes there to make a handle.
+func (c *Change) mayMake(ctx context.Context, who Identity) (has rights, need hdl.AdminPermissions, err error) {
+	parent, need, err := c.s.parentOf(c.id)
+	if err != nil {
+		return rights{}, 0, refusalOf(err)
+	}
+	above, err := c.s.present(ctx, parent)
+	if err != nil {
+		return rights{}, 0, err
+	}
+	has, err = c.s.rightsIn(ctx, who, c.id, above)
+	return has, need, err
 }
 
 // needs returns the rights that adding, modifying or removing the values takes, or why that can't be

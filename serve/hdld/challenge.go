@@ -1,13 +1,9 @@
 package hdld
 
 import (
-	"container/list"
 	"context"
 	"encoding/binary"
 	"io"
-	"net/netip"
-	"sync"
-	"time"
 
 	"github.com/stele-id/stele/handles"
 	"github.com/stele-id/stele/internal/limit"
@@ -18,93 +14,9 @@ import (
 // claims before it judges the proof of it (section 7), and so does this server.
 type operation interface {
 	begin(ctx context.Context) error
-	hidden() bool // it is about what the public may not know of: who asks proves first who they are
+	claim(ctx context.Context, who handles.Identity) error // as authorise, for a client that has proved nothing yet
 	authorise(ctx context.Context, who handles.Identity) error
 	run(ctx context.Context, q *call, who handles.Identity) error
-}
-
-// Bounds of challenges.
-const (
-	challengeLife   = 60 * time.Second
-	challengeOctets = 64 << 20 // of the requests that wait
-	nonceSize       = 16
-)
-
-// challenge is a request that waits until the client has proved who it is. It is used once.
-type challenge struct {
-	id      uint32
-	op      operation
-	what    hdl.Operation
-	flags   hdl.Flags // of the request
-	nonce   []byte
-	digest  []byte
-	ends    time.Time
-	octets  int
-	from    netip.Addr // of the client
-	element *list.Element
-}
-
-// challenges are those that wait for an answer, outside of sessions. When there are too many, the oldest one is
-// forgotten: so a flood of requests that are never answered does not lock out those that are.
-type challenges struct {
-	most int
-
-	mu     sync.Mutex
-	byID   map[uint32]*challenge
-	order  list.List // of *challenge, the oldest first
-	octets int
-}
-
-func newChallenges(most int) *challenges {
-	return &challenges{most: most, byID: make(map[uint32]*challenge)}
-}
-
-// add keeps a challenge under a number that no other one has, and no session.
-func (l *challenges) add(c *challenge, number func() (uint32, error), now time.Time) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.expire(now)
-	for {
-		id, err := number()
-		if err != nil {
-			return err
-		}
-		if l.byID[id] == nil {
-			c.id = id
-			break
-		}
-	}
-	for len(l.byID) >= l.most || l.octets+c.octets > challengeOctets && len(l.byID) > 0 {
-		l.forget(l.order.Front().Value.(*challenge))
-	}
-	l.byID[c.id] = c
-	c.element = l.order.PushBack(c)
-	l.octets += c.octets
-	return nil
-}
-
-// take returns a challenge and forgets it; nil if there is none.
-func (l *challenges) take(id uint32, now time.Time) *challenge {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.expire(now)
-	c := l.byID[id]
-	if c != nil {
-		l.forget(c)
-	}
-	return c
-}
-
-func (l *challenges) expire(now time.Time) {
-	for e := l.order.Front(); e != nil && !now.Before(e.Value.(*challenge).ends); e = l.order.Front() {
-		l.forget(e.Value.(*challenge))
-	}
-}
-
-func (l *challenges) forget(c *challenge) {
-	l.order.Remove(c.element)
-	delete(l.byID, c.id)
-	l.octets -= c.octets
 }
 
 // administrate does what an administrator asks for: at once in a session in which the client has proved who it is,
@@ -142,7 +54,8 @@ func (s *Server) administrate(ctx context.Context, q *call, op operation) error 
 func (s *Server) challenge(ctx context.Context, q *call, op operation) error {
 	now, v := s.o.Now(), q.version()
 	c := &challenge{op: op, what: q.operation, flags: q.m.Header.Flags, ends: now.Add(challengeLife), octets: decoded*len(q.raw) + 512, from: q.from.Addr(),
-		nonce: make([]byte, nonceSize), digest: hdl.RequestDigest(hdl.DigestFor(v), &q.m).Sum}
+		forgeable: q.via == viaUDP,
+		nonce:     make([]byte, nonceSize), digest: hdl.RequestDigest(hdl.DigestFor(v), &q.m).Sum}
 	if _, err := readRandom(s.o.Rand, c.nonce); err != nil {
 		return err
 	}
@@ -219,12 +132,11 @@ func (s *Server) answered(ctx context.Context, q *call) error {
 	if err != nil {
 		return refuse(hdl.NotAuthenticated, "")
 	}
-	if !c.op.hidden() {
-		if err := c.op.authorise(ctx, claimed); err != nil && claimed.Index != 0 {
-			return err
-		}
+	if err := c.op.claim(ctx, claimed); err != nil && claimed.Index != 0 {
+		return err
 	}
-	who, err := s.prove(ctx, q, claimed, &handles.Proof{Version: q.version(), Type: string(body.Type), Nonce: c.nonce, Digest: c.digest, Answer: body.Answer})
+	proof := &handles.Proof{Version: q.version(), Type: string(body.Type), Nonce: c.nonce, Digest: c.digest, Answer: body.Answer}
+	who, stamp, err := s.proveIn(ctx, q, claimed, proof)
 	if err != nil {
 		s.stats.refused.Add(1)
 		return err
@@ -235,13 +147,26 @@ func (s *Server) answered(ctx context.Context, q *call) error {
 		return err
 	}
 	if q.session != nil && setsUp(c.what) {
-		stamp, err := s.o.Handles.Stamp(ctx, who)
-		if err != nil {
-			return err
-		}
 		q.session.prove(who, stamp)
 	}
 	return c.op.run(ctx, q, who)
+}
+
+// proveIn verifies an answer to a challenge and returns, for a session, the stamp of the key that proved it. The stamp is read before the
+// key: one that is replaced in between ends the session, and does not go on in it under the stamp of the next.
+func (s *Server) proveIn(ctx context.Context, q *call, claimed handles.Identity, p *handles.Proof) (who handles.Identity, stamp string, err error) {
+	for range 2 {
+		if q.session != nil && claimed.Index != 0 {
+			if stamp, err = s.o.Handles.Stamp(ctx, claimed); err != nil {
+				return handles.Identity{}, "", err
+			}
+		}
+		if who, err = s.prove(ctx, q, claimed, p); err != nil || q.session == nil || claimed == who {
+			break
+		}
+		claimed = who // it was claimed without an index, and is proved again by the value that fits
+	}
+	return who, stamp, err
 }
 
 // setsUp reports whether the proof for an operation holds for the rest of the session. Clients send other operations outside of

@@ -119,7 +119,10 @@ type reading struct {
 }
 
 func (r *reading) begin(context.Context) error { return nil }
-func (r *reading) hidden() bool                { return false }
+
+func (r *reading) claim(ctx context.Context, who handles.Identity) error {
+	return r.authorise(ctx, who)
+}
 
 func (r *reading) authorise(ctx context.Context, who handles.Identity) error {
 	_, err := r.s.o.Handles.MayReadValues(ctx, who, r.found)
@@ -158,7 +161,10 @@ type change struct {
 }
 
 func (c *change) begin(ctx context.Context) error { return c.s.o.Handles.Begin(ctx, c.c) }
-func (c *change) hidden() bool                    { return c.c.Hidden() }
+func (c *change) claim(ctx context.Context, who handles.Identity) error {
+	return c.c.Claim(ctx, who)
+}
+
 func (c *change) authorise(ctx context.Context, who handles.Identity) error {
 	return c.c.Authorise(ctx, who)
 }
@@ -188,7 +194,10 @@ type question struct {
 }
 
 func (p *question) begin(ctx context.Context) error { return p.s.o.Handles.BeginPrefix(ctx, p.p) }
-func (p *question) hidden() bool                    { return false }
+func (p *question) claim(ctx context.Context, who handles.Identity) error {
+	return p.authorise(ctx, who)
+}
+
 func (p *question) authorise(ctx context.Context, who handles.Identity) error {
 	return p.p.Authorise(ctx, who)
 }
