@@ -60,10 +60,7 @@ func (b *batch) command(command, rest string, line int) error {
 	case "SESSIONSETUP":
 		return b.lines(func(int, string) error { return nil })
 	case "HOME":
-		return b.lines(func(line int, text string) error {
-			b.to.prefixes = append(b.to.prefixes, prefixAt{strings.TrimSpace(text), line})
-			return nil
-		})
+		return b.lines(func(line int, text string) error { return b.to.home(strings.TrimSpace(text), line) })
 	case "UNHOME":
 		return b.lines(func(_ int, text string) error { b.to.unhome(strings.TrimSpace(text)); return nil })
 	case "CREATE":

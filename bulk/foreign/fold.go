@@ -1,9 +1,10 @@
 package foreign
 
 import (
+	"cmp"
 	"io"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
@@ -18,9 +19,9 @@ type folded struct {
 
 	sorter   *sorter
 	seq      uint64
-	since    uint64 // what was done before is void
-	prefixes []prefixAt
-	secrets  [][]byte // the data of secrets, which are never written to a temporary file
+	since    uint64              // what was done before is void
+	prefixes map[string]prefixAt // homed, by name in upper case
+	secrets  [][]byte            // the data of secrets, which are never written to a temporary file
 
 	sorted bool
 	done   int64 // how many names were handed over
@@ -28,8 +29,9 @@ type folded struct {
 }
 
 type prefixAt struct {
-	name string
-	line int
+	name  string
+	line  int
+	order int
 }
 
 // The kinds of what is done with a record.
@@ -60,11 +62,14 @@ type op struct {
 
 const (
 	maxSecrets = 1 << 20
-	maxOps     = 100_000 // with one record
+	maxOps     = 100_000   // with one record
+	maxOpBytes = 256 << 20 // of them
+	maxHomed   = 1_000_000
+	maxHeads   = 10_000 // rows that belong to no record
 )
 
 func newFolded(s *Source, texts []*window) *folded {
-	return &folded{s: s, texts: texts, sorter: newSorter(s.o.TempDir, s.o.Memory)}
+	return &folded{s: s, texts: texts, prefixes: make(map[string]prefixAt), sorter: newSorter(s.o.TempDir, s.o.Memory)}
 }
 
 func (f *folded) close() error { return f.sorter.close() }
@@ -92,9 +97,27 @@ func (f *folded) add(name string, line int, o op) error {
 	return f.sorter.add(upper(name), f.seq, o.append(nil))
 }
 
-func (f *folded) unhome(name string) {
-	f.prefixes = slices.DeleteFunc(f.prefixes, func(p prefixAt) bool { return strings.EqualFold(p.name, name) })
+// home takes a homed prefix.
+func (f *folded) home(name string, line int) error {
+	if len(f.prefixes) >= maxHomed {
+		return failf(stele.Exhausted, "import.foreign-too-many-prefixes", "the files home more than {most} prefixes; cut them into parts by prefix, and import each", maxHomed)
+	}
+	if _, ok := f.prefixes[upper(name)]; !ok {
+		f.prefixes[upper(name)] = prefixAt{name, line, len(f.prefixes)}
+	}
+	return nil
 }
+
+// head takes a row that belongs to no record.
+func (f *folded) head(row bulk.Row) error {
+	if len(f.heads) >= maxHeads {
+		return failf(stele.Invalid, "import.foreign-rows-refused", "more than {most} rows can't be read; the last one is at line {line}", maxHeads, row.Line)
+	}
+	f.heads = append(f.heads, row)
+	return nil
+}
+
+func (f *folded) unhome(name string) { delete(f.prefixes, upper(name)) }
 
 // read reads all files.
 func (f *folded) read() error {
@@ -127,7 +150,7 @@ func (f *folded) read() error {
 			return err
 		}
 	}
-	for _, p := range f.prefixes {
+	for _, p := range slices.SortedFunc(maps.Values(f.prefixes), func(a, b prefixAt) int { return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.line, b.line)) }) {
 		f.heads = append(f.heads, f.s.prefix(p.name, p.line)...)
 	}
 	return f.sorter.sort()
@@ -142,7 +165,9 @@ func (f *folded) readDump(w *window) error {
 	for {
 		key, data, line, ok, err := p.pair()
 		if bad, is := err.(*rowError); is {
-			f.heads = append(f.heads, bulk.Row{Line: line, Err: bad.err})
+			if err := f.head(bulk.Row{Line: line, Err: bad.err}); err != nil {
+				return err
+			}
 			continue
 		}
 		if err != nil || !ok {
@@ -150,7 +175,9 @@ func (f *folded) readDump(w *window) error {
 		}
 		name := string(key)
 		if len(data) == 0 {
-			f.prefixes = append(f.prefixes, prefixAt{name, line})
+			if err := f.home(name, line); err != nil {
+				return err
+			}
 			continue
 		}
 		stored, bad := parseStored(data)

@@ -14,6 +14,7 @@ import (
 	"bytes"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -288,8 +289,8 @@ func detect(w *window) Format {
 		return Log
 	}
 	first, _, _ := bytes.Cut(text, []byte("\n"))
-	word, _, _ := strings.Cut(strings.TrimSpace(string(first)), " ")
-	if isCommand(strings.ToUpper(word)) {
+	word, rest, _ := strings.Cut(strings.TrimSpace(string(first)), " ")
+	if isCommand(strings.ToUpper(word)) && !isStatement.MatchString(rest) {
 		return Batch
 	}
 	if bytes.HasPrefix(text, []byte("--")) || bytes.HasPrefix(text, []byte("/*")) || bytes.HasPrefix(text, []byte("\\restrict")) {
@@ -301,6 +302,9 @@ func detect(w *window) Format {
 	}
 	return unknown
 }
+
+// isStatement finds what follows CREATE in SQL, where a batch file has a handle.
+var isStatement = regexp.MustCompile(`(?i)^(?:TEMP(?:ORARY)? |UNLOGGED |UNIQUE )?(?:TABLE|DATABASE|SCHEMA|EXTENSION|SEQUENCE|INDEX|ROLE|USER|TYPE|FUNCTION)(?: |$)`)
 
 // failf makes an error of an import.
 func failf(kind stele.Kind, code, text string, args ...any) error {

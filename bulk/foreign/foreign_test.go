@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,37 @@ func TestForms(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDetect: the beginning of a file says what it is; CREATE begins a batch file and a dump.
+func TestDetect(t *testing.T) {
+	for text, want := range map[string]foreign.Format{
+		"CREATE 20.500.1/A\n1 URL 60 1110 UTF8 https://example.org/\n": foreign.Batch,
+		"create table.1/A\n1 URL 60 1110 UTF8 https://example.org/\n":  foreign.Batch,
+		"CREATE TABLE nas (na text);\n":                                foreign.SQL,
+		"create temporary table handles (handle text);\n":              foreign.SQL,
+		"CREATE TABLE\n  nas (na text);\n":                             foreign.SQL,
+		"CREATE DATABASE hs;\nUSE hs;\n":                               foreign.SQL,
+	} {
+		s, err := foreign.Open(opened(t, []byte(text)), foreign.Options{Schemes: schemes()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Kinds()[0]; got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestHomed: a prefix that is homed and unhomed many times is homed as the last one says, and is one namespace.
+func TestHomed(t *testing.T) {
+	var b strings.Builder
+	for range 1000 {
+		b.WriteString("HOME 192.0.2.1:2641:TCP\n0.NA/20.500.1\n0.na/20.500.2\n\nUNHOME 192.0.2.1:2641:TCP\n0.NA/20.500.2\n\nHOME 192.0.2.1:2641:TCP\n0.NA/20.500.3\n\n")
+	}
+	if _, namespaces := good(t, foreign.Options{Namespaces: true}, []byte(b.String())); !slices.Equal(namespaces, []string{"20.500.1/", "20.500.3/"}) {
+		t.Errorf("the namespaces are %q", namespaces)
 	}
 }
 

@@ -51,6 +51,9 @@ func TestSecretsNotQuoted(t *testing.T) {
 		{"INSERT INTO handles VALUES ('20.500.1/A',300,'HS_SECKEY' 'sesame');", "a comma should stand here, not a string"},
 		{"INSERT INTO handles VALUES ('20.500.1/A',300,'HS_SECKEY' X'736573616d65');", "a comma should stand here, not a string"},
 		{"INSERT INTO handles VALUES ('20.500.1/A',300,'HS_SECKEY', X'sesame');", "octets are not written as hexadecimal digits"},
+		{"INSERT INTO handles VALUES ('20.500.1/A','sesame',300,'HS_SECKEY',0,1,1,NULL,1,1,1,1);", "idx is not a number of 32 bits"},
+		{"INSERT INTO handles VALUES ('20.500.1/A',300,'HS_SECKEY','x',0,1,1,NULL,'sesame',1,1,1);", "admin_read is not true or false"},
+		{"INSERT INTO handles VALUES ('20.500.1/A',300,'HS_SECKEY','x',0,1,1,'sesame',1,1,1,1);", "refs is not a list of references"},
 	} {
 		rows, _, err := read(t, foreign.Options{Secrets: true}, []byte(tt.text))
 		got := ""

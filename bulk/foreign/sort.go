@@ -147,7 +147,7 @@ func (s *sorter) pull() (entry, error) {
 
 // next returns all entries of the next key.
 func (s *sorter) next() (key string, list []entry, err error) {
-	for {
+	for size := 0; ; {
 		e, err := s.step()
 		if err == io.EOF && len(list) > 0 {
 			return key, list, nil
@@ -158,8 +158,8 @@ func (s *sorter) next() (key string, list []entry, err error) {
 			s.ahead = &e
 			return key, list, nil
 		}
-		if len(list) >= maxOps {
-			return "", nil, failf(stele.Invalid, "import.foreign-too-many-changes", "the files change {name} more than {most} times; make a new dump, and import that", stele.Quote(e.key), maxOps)
+		if size += len(e.data); len(list) >= maxOps || size > maxOpBytes {
+			return "", nil, failf(stele.Invalid, "import.foreign-too-many-changes", "the files change {name} more than {most} times, or by more than {bytes} bytes; make a new dump, and import that", stele.Quote(e.key), maxOps, maxOpBytes)
 		}
 		key, list = e.key, append(list, e)
 	}

@@ -31,7 +31,7 @@ type sqlReader struct {
 func readSQL(w *window, to *folded) error {
 	head := w.peekText(4096)
 	r := &sqlReader{to: to, columns: make(map[string][]string), types: make(map[string]string)}
-	r.lexer = lexer{w: w, mysql: isMySQL(head)}
+	r.lexer = lexer{w: w, mysql: isMySQL(head), ansi: ansi.Match(head)}
 	for {
 		t, err := r.next()
 		if err != nil {
@@ -61,6 +61,7 @@ func readSQL(w *window, to *folded) error {
 var (
 	postgres = regexp.MustCompile(`(?i)PostgreSQL database dump|\bCOPY\s[^;]*\sFROM\s+stdin\b|\sbytea\b`)
 	mysql    = regexp.MustCompile(`(?m)^(?:--|#|/\*).*(?:MySQL|MariaDB)`)
+	ansi     = regexp.MustCompile(`(?m)^/\*![0-9]+ SET .*SQL_MODE='[^']*\bANSI`) // mysqldump --compatible=ansi
 	// comments, but not those with a version, which MySQL executes, and strings
 	aside = regexp.MustCompile(`(?s)--[^\n]*|/\*[^!].*?\*/|'(?:[^'\\]|\\.)*(?:'|\z)`)
 )

@@ -33,6 +33,7 @@ func (t token) is(word string) bool {
 type lexer struct {
 	w     *window
 	mysql bool // backslashes are escapes in strings
+	ansi  bool // of MySQL: what is between double quotes is a name, and not a string
 	held  *token
 }
 
@@ -91,7 +92,7 @@ func (l *lexer) read() (token, error) {
 	case c == '\'':
 		text, err := l.quoted('\'', l.mysql)
 		return token{kind: tokenString, text: text}, err
-	case c == '"' && l.mysql:
+	case c == '"' && l.mysql && !l.ansi:
 		text, err := l.quoted('"', true)
 		return token{kind: tokenString, text: text}, err
 	case c == '"', c == '`':

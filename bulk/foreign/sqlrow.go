@@ -21,8 +21,6 @@ type cell struct {
 	text   []byte
 }
 
-func faultRow(line int, err error) bulk.Row { return bulk.Row{Line: line, Err: err} }
-
 // row hands over a row of one of the tables.
 func (r *sqlReader) row(table string, columns []string, cells []cell, line int) error {
 	if len(cells) != len(columns) {
@@ -36,8 +34,7 @@ func (r *sqlReader) row(table string, columns []string, cells []cell, line int) 
 	}
 	octets := func(name string) []byte { return r.octets(table+"."+name, get(name)) }
 	if table == "nas" {
-		r.to.prefixes = append(r.to.prefixes, prefixAt{string(octets("na")), line})
-		return nil
+		return r.to.home(string(octets("na")), line)
 	}
 	name := string(octets("handle"))
 	v, err := sqlValue(get, octets)
@@ -55,16 +52,7 @@ func (r *sqlReader) fault(table string, columns []string, cells []cell, line int
 		what := stele.Messagef("import.foreign-sql-value", "a row of {name}: {cause}", stele.Quote(name), stele.Reason(err))
 		return r.to.add(name, line, op{kind: opFault, text: what.Error()})
 	}
-	r.to.heads = append(r.to.heads, faultRow(line, err))
-	return r.tooManyHeads()
-}
-
-// tooManyHeads bounds rows that belong to no record.
-func (r *sqlReader) tooManyHeads() error {
-	if len(r.to.heads) < 10_000 {
-		return nil
-	}
-	return failf(stele.Invalid, "import.foreign-sql-rows-refused", "{file}: too many rows can't be read; the last one is at line {line}", r.w.name, r.w.line)
+	return r.to.head(bulk.Row{Line: line, Err: err})
 }
 
 // octets returns what a cell says, of a column of octets or text.
@@ -87,7 +75,7 @@ func (r *sqlReader) octets(column string, c cell) []byte {
 	return c.text
 }
 
-// sqlValue makes a value of a row.
+// sqlValue makes a value of a row. Its errors do not quote cells: where columns are in another order than was said, any cell may be a secret.
 func sqlValue(get func(string) cell, octets func(string) []byte) (v hdl.Value, err error) {
 	number := func(name string, missing uint32) uint32 {
 		c := get(name)
@@ -97,7 +85,7 @@ func sqlValue(get func(string) cell, octets func(string) []byte) (v hdl.Value, e
 		// Java has no unsigned numbers, so that one above its range is a negative one there.
 		n, bad := strconv.ParseInt(strings.TrimSpace(string(c.text)), 10, 64)
 		if bad != nil || n < math.MinInt32 || n > math.MaxUint32 {
-			err = stele.Messagef("import.foreign-sql-number", "{column} is not a number of 32 bits: {text}", name, stele.Quote(string(c.text)))
+			err = stele.Messagef("import.foreign-sql-number", "{column} is not a number of 32 bits", name)
 		}
 		return uint32(n)
 	}
@@ -111,7 +99,7 @@ func sqlValue(get func(string) cell, octets func(string) []byte) (v hdl.Value, e
 			case "f", "false", "0", "n", "no", "\x00", "":
 				on = false
 			default:
-				err = stele.Messagef("import.foreign-sql-flag", "{column} is not true or false: {text}", name, stele.Quote(string(c.text)))
+				err = stele.Messagef("import.foreign-sql-flag", "{column} is not true or false", name)
 			}
 		}
 		if on {
@@ -145,7 +133,7 @@ func parseRefs(text string) (refs []hdl.Reference, err error) {
 		if text[i] == '%' {
 			n, err := strconv.ParseUint(text[i+1:min(len(text), i+5)], 16, 16)
 			if err != nil || i+5 > len(text) {
-				return nil, stele.Messagef("import.foreign-sql-refs", "refs is not a list of references: {text}", stele.Quote(text))
+				return nil, stele.Messagef("import.foreign-sql-refs", "refs is not a list of references")
 			}
 			units = append(units, uint16(n))
 			i += 5
@@ -162,7 +150,7 @@ func parseRefs(text string) (refs []hdl.Reference, err error) {
 		at, handle, ok := strings.Cut(item, ":")
 		n, err := strconv.ParseInt(at, 10, 64)
 		if !ok || err != nil || n < math.MinInt32 || n > math.MaxUint32 || len(handle) > hdl.MaxHandle {
-			return nil, stele.Messagef("import.foreign-sql-refs", "refs is not a list of references: {text}", stele.Quote(text))
+			return nil, stele.Messagef("import.foreign-sql-refs", "refs is not a list of references")
 		}
 		refs = append(refs, hdl.Reference{Handle: unescapeRef.Replace(handle), Index: uint32(n)})
 		if len(refs) > stele.MaxReferences {

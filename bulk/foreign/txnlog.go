@@ -51,11 +51,12 @@ func readLog(w *window, to *folded) error {
 		case actionDelete:
 			err = to.add(name, entry, op{kind: opErase})
 		case actionSetPrefix:
-			to.prefixes = append(to.prefixes, prefixAt{name, entry})
+			err = to.home(name, entry)
 		case actionDeletePrefix:
 			to.unhome(name)
 		case actionDeleteAll:
-			to.since, to.prefixes = to.seq, nil
+			to.since = to.seq
+			clear(to.prefixes)
 		}
 		if err != nil {
 			return err
