@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"iter"
+	"net/netip"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -75,6 +76,21 @@ type PassingScheme interface {
 	// PassesOn reports whether a name passes on the rest of a longer name, or if that is
 	// empty the query.
 	PassesOn(rest string) bool
+}
+
+// OriginScheme is a Scheme whose names say which server made them.
+type OriginScheme interface {
+	Scheme
+
+	// Origin returns the server that made a name; ok is false if the name does not say it.
+	Origin(id ID) (from Origin, ok bool)
+}
+
+// Origin is a server, by its name or by its address.
+type Origin struct {
+	Host string     // "" if Addr is valid
+	Addr netip.Addr // the zero Addr if Host is not empty
+	Port uint16
 }
 
 // CheckedScheme is a Scheme that says which part of a name a check character ends. In other

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/audit"
+	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/scheme/ark"
 	"github.com/stele-id/stele/scheme/purl"
@@ -431,6 +432,22 @@ func readGlobal(_ *Setting, text string) (any, error) {
 	}
 	o := httpd.Options{Global: map[string]string{scheme: link}}
 	return link, o.Validate()
+}
+
+// originsKind and originURLKind are the servers that answer for names that they made, and where they are asked.
+var (
+	originsKind   = kind{"hosts", listForm, readOrigin}
+	originURLKind = kind{"URL", textForm, readOriginURL}
+)
+
+func readOrigin(_ *Setting, text string) (any, error) {
+	_, err := resolver.NewOrigins([]string{text}, "http://{host}/{label}")
+	return strings.ToLower(strings.TrimSpace(text)), err
+}
+
+func readOriginURL(_ *Setting, text string) (any, error) {
+	_, err := resolver.NewOrigins(nil, text)
+	return text, err
 }
 
 // readSyslog reads where a syslog daemon is.

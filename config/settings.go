@@ -167,6 +167,10 @@ var settings = []Setting{
 		What: "ARK shoulders whose names end in a check character, in addition to those that the program knows"},
 	{Name: "global", kind: globalKind, Example: "ark=https://n2t.net/{id}",
 		What: "resolver of each scheme for names that are in no namespace of the registry, with {id} for the name"},
+	{Name: "origins", kind: originsKind, Example: ".inpe.br,150.163.0.0/16",
+		What: "servers that are trusted to answer for the names that they made, where a name says which server made it, as IBIs do: host names, domains with a dot before, IP addresses and networks; readers of names that are not registered here are sent to them, and to no others; empty: none"},
+	{Name: "origin-url", kind: originURLKind, Usual: "http://{host}:{port}/ibi/{label}", Example: "https://{host}/ibi/{label}",
+		What: "template of the URL at which such a server is asked, with the parts of the name: {host}, or its IP address, {port} and {label}"},
 	{Name: "reverse", kind: boolKind, Usual: "false", Example: "true",
 		What: "let the public ask which names point at a URL (L2Ns, L2Ls and L2C of RFC 2483)"},
 	{Name: "ttl", kind: durationKind, Usual: "1h", Example: "24h",
@@ -318,6 +322,8 @@ type Values struct {
 	PURLHosts      []string          `koanf:"purl-host"`
 	Checked        []string          `koanf:"checked"`
 	Global         map[string]string `koanf:"global"`
+	Origins        []string          `koanf:"origins"`
+	OriginURL      string            `koanf:"origin-url"`
 	Reverse        bool              `koanf:"reverse"`
 	TTL            time.Duration     `koanf:"ttl"`
 	Status         int               `koanf:"status"`

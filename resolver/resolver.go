@@ -46,6 +46,9 @@ type Options struct {
 	// to this resolver. A target that is such a link to a name is followed inside.
 	Hosts []string
 
+	// Origins are the servers that are trusted to answer for the names that they made; nil: none.
+	Origins *Origins
+
 	DefaultTTL    uint32 // of answers, in seconds, where neither target nor namespace says
 	DefaultStatus int    // of redirects, likewise; 302 if 0
 }
@@ -63,6 +66,7 @@ type Resolver struct {
 	namespaces *directory
 	random     func(n int) int
 	hosts      map[string]bool // in lower case
+	origins    *Origins
 	ttl        uint32
 	status     int
 }
@@ -79,6 +83,7 @@ func New(store Store, schemes *stele.Schemes, o Options) *Resolver {
 		namespaces: newDirectory(store, schemes, o),
 		random:     o.Random,
 		hosts:      hosts,
+		origins:    o.Origins,
 		ttl:        o.DefaultTTL,
 		status:     cmp.Or(o.DefaultStatus, http.StatusFound),
 	}
@@ -202,7 +207,7 @@ type Resolution struct {
 
 // Step is a line of the trace, for people.
 type Step struct {
-	Name   string         // what was looked at: "name", "record", "prefix", "namespace", "choice", "answer"
+	Name   string         // what was looked at: "name", "record", "prefix", "namespace", "origin", "choice", "answer"
 	Result *stele.Message // what was found
 }
 

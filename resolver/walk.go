@@ -83,6 +83,9 @@ func (w *walk) answer(ctx context.Context) (Resolution, error) {
 			w.step("namespace", "trace.namespace-own", "{namespace}; it does not delegate", ns.Key())
 		}
 	}
+	if res, ok := w.origin(ns); ok {
+		return res, nil
+	}
 	return Resolution{}, w.unknown(ctx, ns)
 }
 

@@ -217,6 +217,9 @@ func (s *server) resolverOptions() resolver.Options {
 		DefaultTTL:    uint32(s.TTL / time.Second),
 		DefaultStatus: s.Status,
 	}
+	if origins, err := resolver.NewOrigins(s.Origins, s.OriginURL); err == nil { // the settings were judged when they were read
+		o.Origins = origins
+	}
 	if s.Host != "" {
 		o.Hosts = append(o.Hosts, s.Host)
 	}

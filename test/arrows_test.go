@@ -103,7 +103,7 @@ var rooms = []room{
 	{folder: "handles", may: ". document/handlejson internal/destination auth registrar resolver wire/hdl", tests: "document secret store/mem scheme/all"}, // what the registry is to the Handle System
 
 	// It judges values as the servers do that they are for.
-	{folder: "config", may: ". internal/spelling internal/terminal audit auth mail scheme/* serve/* store/postgres"},
+	{folder: "config", may: ". internal/spelling internal/terminal audit auth mail resolver scheme/* serve/* store/postgres"},
 
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds handles mint namespaces proof publish resolver registrar wire/hdl web", tests: "secret usage store/mem scheme/all"},

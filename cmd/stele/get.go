@@ -208,6 +208,10 @@ func (p *program) get(f *getFlags, q client.Request) error {
 		return err
 	}
 	defer list.Close()
+	local, err := p.localWay(&f.resolveFlags, schemes)
+	if err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(f.cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	bar := &progress.Transfer{New: func(total int64, done func() int64) *progress.Bar { return p.newProgress("get", "bytes", total, done) }}
@@ -215,7 +219,7 @@ func (p *program) get(f *getFlags, q client.Request) error {
 		bar = nil
 	}
 	got, err := get.Run(ctx, get.Options{
-		ID: id, Request: q, Schemes: schemes, Ways: list, Local: p.localWay(schemes), Now: p.now, Timeout: f.timeout,
+		ID: id, Request: q, Schemes: schemes, Ways: list, Local: local, Now: p.now, Timeout: f.timeout,
 		Fetch: fetch.Options{RootCAs: roots, Idle: f.stall}, Private: get.PrivateAddresses(f.private), MaxSize: f.most, MaxTime: f.maxTime,
 		Output: f.output, Force: f.force, Stdout: p.stdout,
 		Verify: f.verify, AnyKey: f.anyKey, Server: f.server, Validated: f.dns.dnssec != "",

@@ -24,6 +24,7 @@ import (
 	"github.com/stele-id/stele/client/ways"
 	"github.com/stele-id/stele/cmd/stele/card"
 	"github.com/stele-id/stele/cmd/stele/usage"
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/ddds"
 	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/resolver"
@@ -40,6 +41,8 @@ type resolveFlags struct {
 	via           []string
 	dns           dnsFlags
 	hdl           hdlFlags
+	origins       []string
+	originURL     string
 	server        string
 	timeout       time.Duration
 	trace         bool
@@ -87,6 +90,9 @@ N2Ns (all names) and so on; I2L is N2L. It prints all lines of a list. A rule in
 may have flags; --flag names those at which to stop, and resolve skips rules with
 others.
 
+A name that says which server made it, as an IBI does, leads to that server if the local
+registry does not have it and --origins lists the server.
+
 With --trace resolve prints every step: DNS queries, rules, servers, requests. With
 --compare it tries all ways, and prints whether they agree.
 
@@ -103,6 +109,7 @@ Exit codes:
   stele resolve ark:12345/x54xz321 --server https://id.example.org --json | jq -r .location
   stele resolve hdl:20.500.12345/abc --hdl hdl.example.org --trace
   stele resolve hdl:20.500.12345/abc --hdl-root root_info
+  stele resolve iconet.com.br/banon/2009/09.08.21.15 --origins .iconet.com.br
   stele resolve urn:paradisec:AB1:001:A --compare --dns 127.0.0.1:5353 --root urn.example. --server http://localhost:8080
   stele resolve urn:paradisec:ab1:001:a --dns 127.0.0.1:5353 --root @urn.arpa --compat`,
 		Args: usage.OneArgument("the identifier"),
@@ -137,6 +144,8 @@ func (f *resolveFlags) addWays(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.protocols, "protocol", nil, "preferred `protocols` of the location, such as https,ftp")
 	flags.StringSliceVar(&f.onlyProtocols, "only-protocol", nil, "allowed `protocols` of the location")
 	flags.StringSliceVar(&f.via, "via", nil, "`ways` to try, in this order: dns, http, hdl, local")
+	flags.StringSliceVar(&f.origins, "origins", environmentList("origins", nil), "`hosts`, .domains and networks of servers that answer for names that they made and that the local registry does not have, as IBIs (environment: STELE_ORIGINS)")
+	flags.StringVar(&f.originURL, "origin-url", config.Find("origin-url").Usual, "template of the `URL` at which such a server is asked")
 	f.dns.add(cmd)
 	f.hdl.add(cmd)
 	flags.StringVar(&f.server, "server", os.Getenv("STELE_SERVER"), "`URL` of a resolver to ask over HTTP (environment: STELE_SERVER)")
@@ -290,7 +299,7 @@ func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (li
 		case client.ViaHandle:
 			w, err = p.handleWay(f, schemes, timeout)
 		case client.ViaLocal:
-			w = p.localWay(schemes)
+			w, err = p.localWay(f, schemes)
 		}
 		if err != nil {
 			list.Close()
@@ -318,18 +327,22 @@ func (p *program) httpWay(f *resolveFlags, schemes *stele.Schemes) (client.Way, 
 }
 
 // localWay makes the way by the registry that the flags name.
-func (p *program) localWay(schemes *stele.Schemes) *ways.Local {
+func (p *program) localWay(f *resolveFlags, schemes *stele.Schemes) (*ways.Local, error) {
+	origins, err := resolver.NewOrigins(f.origins, f.originURL)
+	if err != nil {
+		return nil, usage.Errorf(f.cmd, "", "--origins: {cause}", err)
+	}
 	return &ways.Local{Schemes: schemes, Place: p.data, Open: func(ctx context.Context) (*ways.Opened, error) {
 		if err := p.place().Exists(); err != nil {
 			return nil, err
 		}
 		p.brief = true
-		r, err := p.openRegistry(ctx, schemes, slog.New(slog.DiscardHandler), resolver.Options{})
+		r, err := p.openRegistry(ctx, schemes, slog.New(slog.DiscardHandler), resolver.Options{Origins: origins})
 		if err != nil {
 			return nil, err
 		}
 		return &ways.Opened{Resolver: r.Resolver, Records: r.Store, Close: r.Close}, nil
-	}}
+	}}, nil
 }
 
 // outcomeDocument is what one way says, as programs see it.

@@ -62,6 +62,7 @@ var notRemote = map[string]string{
 	"resolvedns":     "the same",
 	"resolvednssec":  "the same",
 	"resolvehdl":     "the same",
+	"resolveorigins": "it resolves in the folder itself",
 	"resolveprivate": "the same",
 	"remotesecret":   "it starts servers itself",
 	"secret":         "it changes the key file between commands; remotesecret asks a server",

@@ -39,7 +39,7 @@ type Scheme struct {
 	now func() time.Time
 }
 
-var _ stele.Scheme = (*Scheme)(nil)
+var _ stele.OriginScheme = (*Scheme)(nil)
 
 // New returns the scheme. The clock serves to warn of labels from the future.
 func New(now func() time.Time) *Scheme { return &Scheme{now} }
@@ -69,6 +69,18 @@ type label struct {
 	legacy bool       // "@" before the port
 	addr   netip.Addr // of an IBIp
 	date   mint.Date
+}
+
+// Origin implements [stele.OriginScheme]: a label is born from the host name or the IP address of a server, and its port.
+func (*Scheme) Origin(id stele.ID) (from stele.Origin, ok bool) {
+	var l label
+	if at, ok := find(id.String()); !ok || at.read(id.String(), &l) != nil {
+		return stele.Origin{}, false
+	}
+	if l.form == FormIBIp {
+		return stele.Origin{Addr: l.addr, Port: l.port}, true
+	}
+	return stele.Origin{Host: l.hostName(), Port: l.port}, true
 }
 
 // fault says where in a label something is wrong. The zero fault says that nothing is.
