@@ -188,6 +188,10 @@ func kernelRank(key string) int {
 	return 4
 }
 
+// IsField reports whether a text can name a field of metadata: up to 64 of a-z, 0-9, dot, hyphen and underscore, beginning
+// with a letter.
+func IsField(text string) bool { return isKey(text) }
+
 // isKey reports whether key can name a field of metadata.
 func isKey(key string) bool {
 	for i := range len(key) {

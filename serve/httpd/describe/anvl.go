@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/anvl"
 )
 
 // Codes for values that are not there (ERC, section 6: "kernel" values).
@@ -16,9 +15,6 @@ const (
 	unallowed     = "(:unal)" // it may not be shown
 	notApplicable = "(:unap)" // it makes no sense here
 )
-
-// foldAt is the column after which a value goes on in the next line.
-const foldAt = 72
 
 // ercDate is how ERC writes days (TEMPER).
 const ercDate = "20060102"
@@ -29,7 +25,7 @@ const ercDate = "20060102"
 // which answers the same four questions: by what it is replaced, why, when, and
 // where the replacement is.
 func appendANVL(b []byte, f *facts) ([]byte, error) {
-	w := anvl{b}
+	w := anvlText{b}
 	w.segment("erc")
 	m := f.record.Metadata
 	missing := unavailable
@@ -70,7 +66,7 @@ func ercDay(t time.Time) string {
 }
 
 // support writes which authority promises what, since when, and where that is written.
-func (w *anvl) support(f *facts) {
+func (w *anvlText) support(f *facts) {
 	p := f.promise()
 	who := f.publisher
 	if ns := f.subject.Namespace; ns != nil {
@@ -111,64 +107,23 @@ func rating(l stele.Level) string {
 	return ""
 }
 
-// anvl writes elements of A Name-Value Language (draft-kunze-anvl).
-type anvl struct {
+// anvlText writes elements of A Name-Value Language in segments.
+type anvlText struct {
 	b []byte
 }
 
 // segment begins a part of the record.
-func (w *anvl) segment(label string) {
+func (w *anvlText) segment(label string) {
 	w.b = append(w.b, label...)
 	w.b = append(w.b, ':', '\n')
 }
 
 // field writes an element. A label that would begin another segment has its first
 // letter encoded.
-func (w *anvl) field(label, value string) {
-	begin := len(w.b)
+func (w *anvlText) field(label, value string) {
 	if label == "erc" || strings.HasPrefix(label, "erc-") {
 		w.b = append(w.b, "%65"...)
 		label = label[1:]
 	}
-	for _, r := range label {
-		w.char(r, r == ':' || r == ' ' || r == '#')
-	}
-	w.b = append(w.b, ": "...)
-	w.folded(value, len(w.b)-begin)
-	w.b = append(w.b, '\n')
-}
-
-// folded writes a value and folds it after foldAt. A reader takes the end of a line and the
-// white space after it for one space, so a line ends only where one space stands alone.
-func (w *anvl) folded(value string, column int) {
-	for i, word := range strings.Split(value, " ") {
-		size := utf8.RuneCountInString(word)
-		if i > 0 {
-			alone := word != "" && w.b[len(w.b)-1] != ' '
-			if alone && column+1+size > foldAt {
-				w.b = append(w.b, '\n', '\t')
-				column = 8
-			} else {
-				w.b = append(w.b, ' ')
-				column++
-			}
-		}
-		for _, r := range word {
-			w.char(r, false)
-		}
-		column += size
-	}
-}
-
-// char writes a character, or its percent-encoding if readers would take it for something
-// else, or could not see it.
-func (w *anvl) char(r rune, special bool) {
-	if !special && r != '%' && !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) && r != 0x2028 && r != 0x2029 {
-		w.b = utf8.AppendRune(w.b, r)
-		return
-	}
-	var text [utf8.UTFMax]byte
-	for _, c := range text[:utf8.EncodeRune(text[:], r)] {
-		w.b = append(w.b, '%', upperHex[c>>4], upperHex[c&0xf])
-	}
+	w.b = anvl.AppendFolded(w.b, label, value)
 }

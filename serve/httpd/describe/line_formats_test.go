@@ -84,7 +84,7 @@ func TestANVLFolds(t *testing.T) {
 			b.WriteString(rapid.StringMatching(`[a-zé%:#]{1,15} {1,3}`).Draw(t, "word"))
 		}
 		want := strings.TrimSpace(b.String())
-		w := anvl{}
+		w := anvlText{}
 		w.field("x", want)
 		if got, err := readANVL(string(w.b)); err != nil || len(got) != 1 || got[0] != (element{"x", want}) {
 			t.Fatalf("%q is read as %q, %v", w.b, got, err)
