@@ -25,7 +25,7 @@ SOAK ?= 1000
 # the Debian package that brings it. The race detector needs a C compiler. Zone files
 # are held against the checkers of BIND, Knot and NSD; these servers and PowerDNS answer
 # from them, unbound asks us as resolvers do, and dig and kdig ask all of them. systemd
-# judges our unit, nginx stands in front of us, logrotate moves our log away, and rsyslog takes
+# judges our unit, nginx stands in front of us, and nginx and Apache httpd redirect by files that we write, logrotate moves our log away, and rsyslog takes
 # the audit trail. fstrm_capture collects what it is told of questions, and BIND reads that.
 # Signed zones are validated by unbound and delv, and their files by the verifiers of BIND and
 # ldns. What names stand for is fetched from vsftpd and nginx, OpenSSL judges our signatures, and
@@ -37,7 +37,7 @@ NEEDS := gcc:build-essential curl:curl named-checkzone:bind9-utils kzonecheck:kn
 	named:bind9 knotd:knot unbound:unbound dig:bind9-dnsutils kdig:knot-dnsutils pdns_server:pdns-server \
 	delv:bind9-dnsutils dnssec-verify:bind9-utils ldns-verify-zone:ldnsutils \
 	$(or $(firstword $(wildcard /usr/lib/*/pdns/libbindbackend.so)),/usr/lib/pdns/libbindbackend.so):pdns-backend-bind \
-	systemd-analyze:systemd nginx:nginx logrotate:logrotate vsftpd:vsftpd openssl:openssl rsyslogd:rsyslog \
+	systemd-analyze:systemd nginx:nginx apache2:apache2-bin logrotate:logrotate vsftpd:vsftpd openssl:openssl rsyslogd:rsyslog \
 	etcd:etcd-server patroni:patroni ip:iproute2 psql:postgresql-client mariadbd:mariadb-server mariadb-dump:mariadb-client chromium:chromium exim4:exim4-daemon-light \
 	fstrm_capture:fstrm-bin dnstap-read:bind9-dnsutils mmdebstrap:mmdebstrap systemd-nspawn:systemd-container nsenter:util-linux \
 	$(or $(firstword $(wildcard /usr/lib/postgresql/*/bin/initdb)),/usr/lib/postgresql/bin/initdb):postgresql

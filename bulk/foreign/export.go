@@ -27,14 +27,15 @@ const (
 )
 
 // Targets returns all of them.
-func Targets() []Target { return []Target{HandleJSON, HandleBatch} }
+func Targets() []Target { return []Target{HandleJSON, HandleBatch, Htaccess, NginxMap} }
 
 // Exported is what became of the records of an export.
 type Exported struct {
 	Records int // written
 	Secrets int // values of type HS_SECKEY, which are never written
-	Others  int // records that are not handles
-	Hidden  int // handles that are withdrawn, reserved, or for some readers only
+	Others  int // records that are not handles; for web servers those without a location
+	Hidden  int // records that are reserved or for some readers only; for Handle servers those that are withdrawn too
+	Choices int // records with several locations, of which the file has the first
 }
 
 // Export writes the handles among the records whose identifiers begin with one of the prefixes. A Handle

@@ -3,13 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/bulk/foreign"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/cmd/stele/usage"
+	"github.com/stele-id/stele/publish"
 )
 
 // exportOptions are the flags of export.
@@ -46,27 +51,40 @@ With --to export writes handles for a Handle server: handle-json is what its too
 LoadHandlesFromJson reads, and handle-batch is for hdl-genericbatch. Export never writes
 secrets (HS_SECKEY). It leaves out what a Handle server does not have, such as withdrawn
 records, and tells how many. A batch file has no timestamps, no references and no binary
-data, so export names the values that it can't say; use handle-json to keep everything.`,
+data, so export names the values that it can't say; use handle-json to keep everything.
+
+htaccess and nginx-map are redirects for Apache httpd and nginx, of all names in the
+spellings that their schemes know, to the first location of each record; withdrawn
+names are gone (410). How to include the file stands at its beginning. zone is the zone of
+a published namespace, which name servers load; see also 'stele zone export'.`,
 		Example: `  stele export > records.jsonl
   stele export ark:12345/x5 -o x5.jsonl.zst
   stele export --namespaces -o registry.jsonl.gz
   stele export --format csv urn:example -o example.csv
   stele export --to handle-json 20.500.12345/ -o handles.json
-  stele export --to handle-batch 20.500.12345/ -o handles.txt`,
+  stele export --to handle-batch 20.500.12345/ -o handles.txt
+  stele export --to nginx-map ark:12345/x5 -o redirects.map
+  stele export --to htaccess -o .htaccess
+  stele export --to zone urn:paradisec -o paradisec.zone`,
 		Args: usage.AtMostOne("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				o.prefix = args[0]
 			}
 			switch {
-			case o.to != "" && !slices.Contains(foreign.Targets(), foreign.Target(o.to)):
-				return usage.Errorf(cmd, "flag.export-target-unknown", `"{target}" is not a kind of file that is known; there are handle-json and handle-batch`, o.to)
+			case o.to != "" && !slices.Contains(exportTargets(), o.to):
+				return usage.Errorf(cmd, "flag.export-target-unknown", `"{target}" is not a kind of file that is known; there are {kinds}`, o.to, strings.Join(exportTargets(), ", "))
 			case o.to != "" && (o.namespaces || o.history || cmd.Flags().Changed("format")):
-				return usage.Errorf(cmd, "flag.export-to-alone", "--to writes handles in their current version; leave --format, --namespaces and --history out")
+				return usage.Errorf(cmd, "flag.export-to-alone", "--to writes records in their current version; leave --format, --namespaces and --history out")
 			case o.format != "jsonl" && o.format != "csv":
 				return usage.Errorf(cmd, "flag.export-format-unknown", `"{format}" is not a format; there are jsonl and csv`, o.format)
 			case o.format == "csv" && (o.namespaces || o.history):
 				return usage.Errorf(cmd, "flag.export-csv-current-only", "CSV has records only, in their current version; use --format jsonl")
+			}
+			if o.to == zoneTarget {
+				return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
+					return p.exportNamespaceZone(ctx, l, zones, cmd, o)
+				})
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error { return p.export(ctx, l, o) })
 		},
@@ -76,11 +94,42 @@ data, so export names the values that it can't say; use handle-json to keep ever
 	flags.StringVar(&o.format, "format", "jsonl", "format of the file: jsonl or csv")
 	flags.BoolVar(&o.namespaces, "namespaces", false, "also write namespaces, before the records")
 	flags.BoolVar(&o.history, "history", false, "write all versions of each record")
-	flags.StringVar(&o.to, "to", "", "write a file for a Handle server, of this `kind`: handle-json or handle-batch")
+	flags.StringVar(&o.to, "to", "", "write a file for another system, of this `kind`: handle-json, handle-batch, htaccess, nginx-map or zone")
 	usage.Choices(cmd, "format", "jsonl", "csv")
-	usage.Choices(cmd, "to", foreign.Targets()...)
+	usage.Choices(cmd, "to", exportTargets()...)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
+}
+
+// zoneTarget is the kind of file that name servers load.
+const zoneTarget = "zone"
+
+// exportTargets returns the kinds of files for other systems.
+func exportTargets() (list []string) {
+	for _, t := range foreign.Targets() {
+		list = append(list, string(t))
+	}
+	return append(list, zoneTarget)
+}
+
+// exportNamespaceZone writes the zone in which a namespace is published.
+func (p *program) exportNamespaceZone(ctx context.Context, l *Registry, zones *publish.Zones, cmd *cobra.Command, o exportOptions) error {
+	if o.prefix == "" {
+		return usage.Errorf(cmd, "flag.export-zone-namespace-missing", "which namespace? Write its prefix, as in 'stele export --to zone urn:paradisec'")
+	}
+	key, err := l.ParsePrefix(o.prefix)
+	if err != nil {
+		return err
+	}
+	for ns, err := range l.Namespaces(ctx) {
+		if err != nil {
+			return err
+		}
+		if ns.Key() == key && ns.Publication.Zone != "" {
+			return p.exportZone(ctx, l, zones, ns.Publication.Zone, o.file, remote.ZoneFile{})
+		}
+	}
+	return stele.Errorf("export", stele.ID{}, stele.NotFound, "export.zone-unpublished", "{namespace} is not published in a zone; publish it with 'stele zone add'", key)
 }
 
 // export writes what the options ask for.
@@ -95,9 +144,9 @@ func (p *program) export(ctx context.Context, l *Registry, o exportOptions) erro
 	}
 	progress := p.newProgress("export", "records", 0, nil)
 	if o.to != "" {
-		done, err := foreign.Export(ctx, l, keys, out, foreign.Target(o.to), p.tellUnsaid, progress.Add)
+		done, err := p.exportTo(ctx, l, keys, out, foreign.Target(o.to), progress.Add)
 		progress.End()
-		p.tellUnexported(done)
+		p.tellUnexported(done, foreign.Target(o.to))
 		return out.End(err)
 	}
 	err = bulk.Export(ctx, l, keys, out, bulk.ExportOptions{CSV: o.format == "csv", Namespaces: o.namespaces, History: o.history, Progress: progress.Add})
@@ -105,19 +154,33 @@ func (p *program) export(ctx context.Context, l *Registry, o exportOptions) erro
 	return out.End(err)
 }
 
-// tellUnsaid tells what the file can't say of a handle.
+// exportTo writes a file for another system.
+func (p *program) exportTo(ctx context.Context, l *Registry, keys []stele.NamespaceKey, out io.Writer, to foreign.Target, progress func(int)) (foreign.Exported, error) {
+	if to == foreign.Htaccess || to == foreign.NginxMap {
+		return foreign.ExportWeb(ctx, l, keys, l.Schemes, out, to, p.tellUnsaid, progress)
+	}
+	return foreign.Export(ctx, l, keys, out, to, p.tellUnsaid, progress)
+}
+
+// tellUnsaid tells what the file can't say of a record.
 func (p *program) tellUnsaid(handle string, what error) {
 	fmt.Fprintf(p.stderr, "stele: %s: %s\n", printable(handle), printable(what.Error()))
 }
 
-// tellUnexported tells what is not in a file for a Handle server.
-func (p *program) tellUnexported(done foreign.Exported) {
+// tellUnexported tells what is not in a file for another system.
+func (p *program) tellUnexported(done foreign.Exported, to foreign.Target) {
 	tell := func(n int, what string) {
 		if n > 0 {
 			fmt.Fprintf(p.stderr, "stele: %s %s\n", grouped(int64(n)), what)
 		}
 	}
 	tell(done.Secrets, "secrets (HS_SECKEY) were left out; they are never exported")
+	if to == foreign.Htaccess || to == foreign.NginxMap {
+		tell(done.Hidden, "records were left out that are reserved or for some readers only")
+		tell(done.Others, "records were left out that have no location")
+		tell(done.Choices, "records have several locations, of which the file has the first")
+		return
+	}
 	tell(done.Hidden, "handles were left out that are withdrawn, reserved, or for some readers only")
 	tell(done.Others, "records were left out that are not handles")
 }

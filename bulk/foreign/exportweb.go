@@ -1,0 +1,392 @@
+package foreign
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
+)
+
+// The files for web servers, which redirect by a list.
+const (
+	Htaccess Target = "htaccess"  // of Apache httpd
+	NginxMap Target = "nginx-map" // of nginx
+)
+
+// maxPartial bounds the partial names of an export, which are sorted in memory.
+const maxPartial = 100_000
+
+// ExportWeb writes the redirects of the records whose identifiers begin with one of the prefixes, for a web server: of each name in the
+// spellings that its scheme knows, to the first location of the record. It leaves out records that are reserved or for some
+// readers only. Told, progress and the result are those of [Export].
+func ExportWeb(ctx context.Context, from bulk.Source, keys []stele.NamespaceKey, schemes *stele.Schemes, out io.Writer, to Target, told func(name string, what error), progress func(rows int)) (Exported, error) {
+	x := &webExport{from: from, keys: keys, schemes: schemes, out: out, told: told, progress: progress, statuses: make(map[int]bool)}
+	for ns, err := range from.Namespaces(ctx) {
+		if err != nil {
+			return x.done, err
+		}
+		x.spaces = append(x.spaces, ns)
+	}
+	write := x.nginx
+	if to == Htaccess {
+		write = x.htaccess
+	}
+	err := write(ctx)
+	return x.done, err
+}
+
+// webExport is an export under way.
+type webExport struct {
+	from     bulk.Source
+	keys     []stele.NamespaceKey
+	schemes  *stele.Schemes
+	out      io.Writer
+	told     func(string, error)
+	progress func(int)
+	spaces   []*stele.Namespace
+	done     Exported
+	statuses map[int]bool
+	partial  []redirect
+	host     string // of the names that are URLs
+}
+
+// redirect is a line of the file.
+type redirect struct {
+	path    string // of the name, decoded, with a slash before
+	url     string // "" if it is gone
+	status  int
+	fold    bool // letters of the path are the same in either case
+	partial bool // what follows the path is appended to the URL
+}
+
+// each calls f with the redirects of all records. Only the first time it counts and tells.
+func (x *webExport) each(ctx context.Context, first bool, f func(r redirect) error) error {
+	for _, key := range x.keys {
+		for rec, err := range x.from.Export(ctx, key, false) {
+			if err != nil {
+				return err
+			}
+			if first && x.progress != nil {
+				x.progress(1)
+			}
+			list := x.redirects(rec, first)
+			for _, r := range list {
+				if r.partial {
+					if first {
+						if len(x.partial) >= maxPartial {
+							return failf(stele.Exhausted, "export.too-many-partial", "more than {most} names pass on what follows them; export the namespaces one by one", maxPartial)
+						}
+						x.partial = append(x.partial, r)
+					}
+					continue
+				}
+				if err := f(r); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if first { // a longer name wins
+		slices.SortStableFunc(x.partial, func(a, b redirect) int { return cmp.Compare(len(b.path), len(a.path)) })
+	}
+	return nil
+}
+
+// redirects returns the lines for a record.
+func (x *webExport) redirects(rec *stele.Record, first bool) (list []redirect) {
+	count := func(n *int) {
+		if first {
+			*n++
+		}
+	}
+	tell := func(err error) {
+		if first {
+			x.told(rec.ID.String(), err)
+		}
+	}
+	switch {
+	case rec.State == stele.Reserved || rec.Redacted || len(rec.Readers) > 0:
+		count(&x.done.Hidden)
+		return nil
+	case rec.State == stele.Withdrawn:
+		list = append(list, redirect{status: http.StatusGone})
+		if slices.ContainsFunc(rec.Targets, func(t stele.Target) bool { return t.Partial }) {
+			list = append(list, redirect{status: http.StatusGone, partial: true})
+		}
+	default:
+		targets := slices.DeleteFunc(slices.Clone(rec.Targets), func(t stele.Target) bool { return t.Service != stele.N2L })
+		slices.SortStableFunc(targets, func(a, b stele.Target) int {
+			return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference))
+		})
+		if len(targets) == 0 {
+			count(&x.done.Others)
+			return nil
+		}
+		if len(targets) > 1 {
+			count(&x.done.Choices)
+		}
+		t := targets[0]
+		r := redirect{url: t.URL, status: cmp.Or(t.Status, x.statusOf(rec.ID), http.StatusFound)}
+		if r.status == http.StatusNotFound || r.status == http.StatusGone {
+			r.url, r.status = "", http.StatusGone
+		}
+		list = append(list, r)
+		if t.Partial && r.url != "" {
+			if u, err := url.Parse(r.url); err == nil && u.Path == "" && u.RawQuery == "" && u.Fragment == "" {
+				r.url += "/" // what follows must not become a part of the host
+			}
+			r.partial = true
+			list = append(list, r)
+		}
+	}
+	for _, r := range list {
+		if r.url != "" && !isPlainURL(r.url) {
+			tell(stele.Messagef("export.web-url", "it is left out: its location has characters that such a file can't say"))
+			return nil
+		}
+	}
+	var all []redirect
+	for _, id := range rec.Names() {
+		paths, host := x.paths(id)
+		if x.host = cmp.Or(x.host, host); host != "" && host != x.host {
+			tell(stele.Messagef("export.web-host", "{name} is left out: the file is for the names of {host}; export those of the other host by themselves", id, x.host))
+			continue
+		}
+		for _, path := range paths {
+			if !isPlainPath(path) {
+				tell(stele.Messagef("export.web-path", "{path} is left out: web servers change such a path before they look it up", path))
+				continue
+			}
+			fold := x.folds(id)
+			for _, r := range list {
+				r.path, r.fold = path, fold
+				all = append(all, r)
+			}
+		}
+	}
+	for _, r := range all {
+		if first {
+			x.statuses[r.status] = true
+		}
+	}
+	if len(all) > 0 {
+		count(&x.done.Records)
+	}
+	return all
+}
+
+// statusOf returns the status of redirects in the namespace of a name; 0 if it has none of its own.
+func (x *webExport) statusOf(id stele.ID) (status int) {
+	longest := -1
+	for _, ns := range x.spaces {
+		if ns.Scheme == id.Scheme() && len(ns.Prefix) > longest && strings.HasPrefix(id.String(), ns.Prefix) {
+			longest, status = len(ns.Prefix), ns.Status
+		}
+	}
+	return status
+}
+
+// paths returns the paths under which a name is asked for: a URL's own at its host, or the name in all spellings that are not URLs.
+func (x *webExport) paths(id stele.ID) (list []string, host string) {
+	if u, err := url.Parse(id.String()); err == nil && u.Host != "" {
+		return []string{u.Path}, u.Host
+	}
+	list = append(list, "/"+id.String())
+	for _, s := range x.schemes.Spellings(id) {
+		if path := "/" + s.Text; !strings.Contains(s.Text, "://") && !strings.Contains(s.Text, " ") && !slices.Contains(list, path) {
+			list = append(list, path)
+		}
+	}
+	return list, ""
+}
+
+// folds reports whether letters of a name are the same in either case.
+func (x *webExport) folds(id stele.ID) bool {
+	text := id.String()
+	other := strings.ToLower(text)
+	if other == text {
+		other = strings.ToUpper(text)
+	}
+	same, err := x.schemes.Parse(other)
+	return err == nil && same == id
+}
+
+// isPlainURL reports whether a URL has only characters that stand in a URL as they are.
+func isPlainURL(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\^`{|}", r) }) < 0
+}
+
+// isPlainPath reports whether web servers leave a path as it is: they merge slashes, and resolve dots.
+func isPlainPath(path string) bool {
+	if strings.Contains(path, "//") || strings.IndexFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) >= 0 {
+		return false
+	}
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// appended is what may follow a partial name: no character by which a header could be ended or a URL broken.
+const appended = `[A-Za-z0-9._~!&'()*+,;=:@/-]`
+
+// pattern returns a path as a regular expression, for a quoted word of a configuration.
+func pattern(path string) string {
+	var b strings.Builder
+	for _, c := range []byte(path) {
+		switch {
+		case 'a' <= c|0x20 && c|0x20 <= 'z', '0' <= c && c <= '9', strings.IndexByte("/:_-@,;=", c) >= 0, c >= 0x80:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		}
+	}
+	return b.String()
+}
+
+const htaccessHead = `# Redirects of persistent identifiers for Apache httpd. Put this into the .htaccess file of the site's root, or into
+# <Directory>, with AllowOverride FileInfo and mod_rewrite.
+RewriteEngine On
+`
+
+// htaccess writes rules for Apache httpd.
+func (x *webExport) htaccess(ctx context.Context) error {
+	if _, err := io.WriteString(x.out, htaccessHead); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	write := func(r redirect) error {
+		b.Reset()
+		rule(&b, r)
+		_, err := x.out.Write(b.Bytes())
+		return err
+	}
+	if err := x.each(ctx, true, write); err != nil {
+		return err
+	}
+	for _, r := range x.partial {
+		if err := write(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rule writes one rule. In the file of a folder paths have no slash before. QSD keeps the query of the reader from being appended, which
+// partial names pass on; NE keeps what is encoded in the URL as it is.
+func rule(b *bytes.Buffer, r redirect) {
+	end, place, flags := "$", "", "QSD,NE,L"
+	if r.partial {
+		end, place, flags = "("+appended+"+)$", "$1", "QSA,NE,L"
+	}
+	if r.fold {
+		flags = "NC," + flags
+	}
+	fmt.Fprintf(b, `RewriteRule "^%s%s" `, pattern(strings.TrimPrefix(r.path, "/")), end)
+	if r.url == "" {
+		fmt.Fprintf(b, "- [R=%d,%s]\n", r.status, flags)
+		return
+	}
+	fmt.Fprintf(b, "\"%s%s\" [R=%d,%s]\n", substitution.Replace(r.url), place, r.status, flags)
+}
+
+// substitution escapes what mod_rewrite would fill in.
+var substitution = strings.NewReplacer(`%`, `\%`, `$`, `\$`)
+
+const nginxHead = `# Redirects of persistent identifiers for nginx. Include this file in the http block, and in the server block write:
+#
+#     merge_slashes off;
+%s#
+# Strings of a map are looked up without regard to case. For many names set map_hash_max_size and map_hash_bucket_size.
+`
+
+// nginx writes a map for each status.
+func (x *webExport) nginx(ctx context.Context) error {
+	seed := maphash.MakeSeed()
+	seen, twins := make(map[uint64]bool), make(map[uint64]bool)
+	if err := x.each(ctx, true, func(r redirect) error {
+		sum := maphash.String(seed, strings.ToLower(r.path))
+		if seen[sum] {
+			twins[sum] = true
+		}
+		seen[sum] = true
+		return nil
+	}); err != nil {
+		return err
+	}
+	clear(seen)
+	isTwin := func(r redirect) bool { return twins[maphash.String(seed, strings.ToLower(r.path))] }
+	statuses := make([]int, 0, len(x.statuses))
+	for s := range x.statuses {
+		statuses = append(statuses, s)
+	}
+	slices.Sort(statuses)
+	var use strings.Builder
+	for _, s := range statuses {
+		if s == http.StatusGone {
+			fmt.Fprintf(&use, "#     if ($stele_%d) { return %d; }\n", s, s)
+			continue
+		}
+		fmt.Fprintf(&use, "#     if ($stele_%d) { return %d $stele_%d; }\n", s, s, s)
+	}
+	if _, err := fmt.Fprintf(x.out, nginxHead, use.String()); err != nil {
+		return err
+	}
+	for _, s := range statuses {
+		if err := x.nginxMap(ctx, s, isTwin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nginxMap writes the map of one status. Paths that differ in case only are written as patterns, which are looked up with regard to
+// case, but one after the other: so the others are strings.
+func (x *webExport) nginxMap(ctx context.Context, status int, isTwin func(redirect) bool) error {
+	if _, err := fmt.Fprintf(x.out, "map $uri $stele_%d {\n    default \"\";\n", status); err != nil {
+		return err
+	}
+	write := func(r redirect) error {
+		if r.status != status {
+			return nil
+		}
+		value := cmp.Or(strings.ReplaceAll(r.url, "$", "%24"), "gone")
+		key := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(r.path)
+		switch {
+		case !r.partial && !r.fold && isTwin(r):
+			key = "~^" + pattern(r.path) + "$"
+		case r.partial:
+			mark := "~"
+			if r.fold {
+				mark = "~*"
+			}
+			key = mark + "^" + pattern(r.path) + "(?<stele_rest>" + appended + "+)$"
+			if r.url != "" {
+				value += "$stele_rest"
+			}
+		}
+		_, err := fmt.Fprintf(x.out, "    \"%s\" \"%s\";\n", key, value)
+		return err
+	}
+	if err := x.each(ctx, false, write); err != nil {
+		return err
+	}
+	for _, r := range x.partial {
+		if err := write(r); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(x.out, "}\n")
+	return err
+}
