@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
 )
 
 // How many texts a cell keeps. Of names that lead nowhere more are kept than are shown: a name that is not among the first at
@@ -26,62 +26,77 @@ type dayDelta struct {
 
 // additions returns what the tally has collected, and forgets it.
 func (t *tally) additions() []addition {
-	for _, d := range t.records {
-		if d.space.Scheme != "" {
-			sum := t.spaceDelta(d.space, d.day)
-			for i, n := range d.delta {
-				sum[i] += n
-			}
+	var last *delta // of the namespace and the day of the name before
+	var of spaceDay
+	for i := range t.records.list {
+		d := &t.records.list[i]
+		if d.space == 0 {
+			continue
+		}
+		if key := (spaceDay{t.records.spaces[d.space].key, d.day}); last == nil || of != key {
+			last, of = t.spaceDelta(key.space, key.day), key
+		}
+		for f, n := range d.delta {
+			last[f] += int64(n)
 		}
 	}
-	return t.collect(func(*recordDelta) stele.NamespaceKey { return stele.NamespaceKey{} })
+	return t.collect(false)
 }
 
 // linked is additions where what a name adds to its namespace is made with what is added to the name, in the same commit. So whatever is written of these,
 // a namespace has the figures of its names.
-func (t *tally) linked() []addition {
-	return t.collect(func(d *recordDelta) stele.NamespaceKey { return d.space })
-}
+func (t *tally) linked() []addition { return t.collect(true) }
 
 // monthCell is what is to be added to the figures of a month.
 type monthCell struct {
-	text  string
-	days  []dayDelta
-	space string // the cell of the namespace that gets the same; "": none
-	above string // its text
+	text  string // if it is long
+	first dayDelta
+	more  []dayDelta // most have none
 }
 
-func (m *monthCell) additions(name string) addition {
-	a := addition{cell: name, add: func(value []byte) ([]byte, error) { return addDays(m.text, value, m.days) }}
-	if m.space != "" {
-		a.with = []addition{{cell: m.space, add: func(value []byte) ([]byte, error) { return addDays(m.above, value, m.days) }}}
+// add is for [addition].
+func (m *monthCell) add(value []byte) ([]byte, error) {
+	if len(m.more) == 0 {
+		return addDays(m.text, value, &m.first)
 	}
-	return a
+	days := []*dayDelta{&m.first}
+	for i := range m.more {
+		days = append(days, &m.more[i])
+	}
+	return addDays(m.text, value, days...)
 }
 
-// collect returns what the tally has collected, and forgets it: link returns the namespace that gets what is added to a name too.
-func (t *tally) collect(link func(*recordDelta) stele.NamespaceKey) (list []addition) {
-	cells := make(map[string]*monthCell, len(t.records)+len(t.spaces))
-	add := func(name, text string, day int32, d *delta) *monthCell {
-		c := cells[name]
-		if c == nil {
-			c = &monthCell{text: text}
-			cells[name] = c
+// collect returns what the tally has collected in the order of its cells, and forgets it: if it is linked, namespaces get what is added to their names with it.
+func (t *tally) collect(link bool) (list []addition) {
+	cells := make([]monthCell, 0, len(t.records.list)+len(t.spaces))
+	list = make([]addition, 0, cap(cells))
+	add := func(name, text string, day int32, of *delta) *addition {
+		c := monthCell{first: dayDelta{t.numberOf(day), *of}}
+		if isLong(text) {
+			c.text = text
 		}
-		number := dateOf(day).Day()
-		if monthNumber(day) <= t.rolled {
-			number = 0
-		}
-		c.days = append(c.days, dayDelta{number, *d})
-		return c
+		cells = append(cells, c)
+		list = append(list, addition{cell: name, adder: &cells[len(cells)-1]})
+		return &list[len(list)-1]
 	}
-	for _, d := range t.records {
-		if d.delta == (delta{}) {
+	names := t.recordCells()
+	for i := range t.records.list {
+		d := &t.records.list[i]
+		if d.delta == [figures]int32{} {
 			continue
 		}
-		c := add(recordCell(d.id, monthNumber(d.day)), d.id.String(), d.day, &d.delta)
-		if key := link(d); key.Scheme != "" {
-			c.space, c.above = spaceCell(key, monthNumber(d.day)), key.Prefix
+		var wide delta
+		for f, n := range d.delta {
+			wide[f] = int64(n)
+		}
+		text := ""
+		if d.size > maxCellText {
+			text = string(t.records.text(d))
+		}
+		a := add(names[i], text, d.day, &wide)
+		if key := t.records.spaces[d.space].key; link && key.Scheme != "" {
+			above := &monthCell{text: key.Prefix, first: dayDelta{t.numberOf(d.day), wide}}
+			a.with = []addition{{cell: spaceCell(key, monthNumber(d.day)), adder: above}}
 		}
 	}
 	for key, d := range t.spaces {
@@ -89,9 +104,7 @@ func (t *tally) collect(link func(*recordDelta) stele.NamespaceKey) (list []addi
 			add(spaceCell(key.space, monthNumber(key.day)), key.space.Prefix, key.day, d)
 		}
 	}
-	for name, c := range cells {
-		list = append(list, c.additions(name))
-	}
+	list = joinDays(list)
 	list = append(list, textAdditions(t.hosts, func(s spaceText) string {
 		return cellName(hostCells, s.space.Scheme, s.space.Prefix, monthNumber(s.day))
 	}, keptHosts, true)...)
@@ -103,32 +116,122 @@ func (t *tally) collect(link func(*recordDelta) stele.NamespaceKey) (list []addi
 	return list
 }
 
+// numberOf returns the day of the month under which figures of a day are kept: 0 after the days of the month were added up.
+func (t *tally) numberOf(day int32) int {
+	if monthNumber(day) <= t.rolled {
+		return 0
+	}
+	return dateOf(day).Day()
+}
+
+// namesAtOnce is how many names of cells share memory.
+const namesAtOnce = 1000
+
+// recordCells returns the names of the cells of all records.
+func (t *tally) recordCells() []string {
+	names := make([]string, 0, len(t.records.list))
+	var all []byte
+	ends := make([]int, 0, namesAtOnce)
+	day, month := int32(0), monthNumber(0)
+	for i := range t.records.list {
+		d := &t.records.list[i]
+		if d.day != day {
+			day, month = d.day, monthNumber(d.day)
+		}
+		all = append(append(append(all, recordCells...), t.records.schemes[d.scheme]...), 0)
+		if text := t.records.text(d); len(text) > maxCellText {
+			all = registrar.AppendUsageText(all, string(text))
+		} else {
+			all = append(all, text...)
+		}
+		all = appendMonthNumber(append(all, 0), month)
+		if ends = append(ends, len(all)); len(ends) < namesAtOnce && i < len(t.records.list)-1 {
+			continue
+		}
+		text, begin := string(all), 0
+		for _, end := range ends {
+			names = append(names, text[begin:end])
+			begin = end
+		}
+		all, ends = all[:0], ends[:0]
+	}
+	return names
+}
+
+// joinDays sorts additions to months by cell, and makes one of those to the same cell.
+func joinDays(list []addition) []addition {
+	sortCells(list)
+	n := 0
+	for i := range list {
+		if n == 0 || list[n-1].cell != list[i].cell {
+			list[n] = list[i]
+			n++
+			continue
+		}
+		to, from := list[n-1].adder.(*monthCell), list[i].adder.(*monthCell)
+		to.more = append(to.more, from.first)
+		list[n-1].with = append(list[n-1].with, list[i].with...)
+	}
+	clear(list[n:])
+	return list[:n]
+}
+
+// sortCells sorts additions by cell; which of those to the same cell is the first does not matter. The names of the cells of most have the same
+// beginning: it compares the eight bytes after it first.
+func sortCells(list []addition) {
+	if len(list) == 0 {
+		return
+	}
+	same := len(list[0].cell)
+	for i := range list {
+		for same = min(same, len(list[i].cell)); list[i].cell[:same] != list[0].cell[:same]; {
+			same--
+		}
+	}
+	type key struct {
+		head uint64
+		at   int
+	}
+	keys := make([]key, len(list))
+	for i := range list {
+		var head [8]byte
+		copy(head[:], list[i].cell[same:])
+		keys[i] = key{binary.BigEndian.Uint64(head[:]), i}
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		if a.head != b.head {
+			return cmp.Compare(a.head, b.head)
+		}
+		return cmp.Or(strings.Compare(list[a.at].cell, list[b.at].cell), cmp.Compare(a.at, b.at))
+	})
+	sorted := make([]addition, len(list))
+	for i, k := range keys {
+		sorted[i] = list[k.at]
+	}
+	copy(list, sorted)
+}
+
 func monthNumber(day int32) int { return DateOf(dateOf(day)).number() }
 
 // addDays adds to the figures of a month.
-func addDays(text string, value []byte, days []dayDelta) ([]byte, error) {
-	var m Month
+func addDays(text string, value []byte, days ...*dayDelta) ([]byte, error) {
+	var month []byte
 	if value != nil {
-		_, rest, err := cutText(text, value)
-		if err != nil {
-			return nil, err
-		}
-		if m, err = parseMonth(rest); err != nil {
+		var err error
+		if _, month, err = cutText(text, value); err != nil {
 			return nil, err
 		}
 	}
 	for _, d := range days {
-		day := d.day
-		if len(m.Days) > 0 && m.Days[0].Day == 0 {
-			day = 0 // the days were added up
+		var err error
+		if month, err = addDay(month, d.day, &d.delta); err != nil {
+			return nil, err
 		}
-		d.delta.addTo(m.day(day))
 	}
-	b := appendMonth(nil, &m)
-	if len(b) == 0 {
+	if len(month) == 0 {
 		return nil, nil
 	}
-	return withText(text, b), nil
+	return withText(text, month), nil
 }
 
 // textAdditions returns what adds counted texts to their cells.
@@ -141,7 +244,7 @@ func textAdditions(counted map[spaceText]uint64, cell func(spaceText) string, mo
 		texts[name] = key.space.Prefix
 	}
 	for name, more := range by {
-		list = append(list, addition{cell: name, add: func(value []byte) ([]byte, error) { return addTexts(texts[name], value, more, most, other) }})
+		list = append(list, addition{cell: name, adder: addFunc(func(value []byte) ([]byte, error) { return addTexts(texts[name], value, more, most, other) })})
 	}
 	return list
 }
@@ -185,12 +288,12 @@ func byCount(a, b Tally) int {
 
 // began notes when counting began, if that is not known yet.
 func began(now time.Time) addition {
-	return addition{cell: beginCell, add: func(value []byte) ([]byte, error) {
+	return addition{cell: beginCell, adder: addFunc(func(value []byte) ([]byte, error) {
 		if value != nil {
 			return value, nil
 		}
 		return []byte(now.UTC().Format(time.RFC3339)), nil
-	}}
+	})}
 }
 
 // zoneAdditions returns what adds the answers of the name server to their hours. They count for the hour in which they are written.
@@ -206,13 +309,13 @@ func (c *Counter) zoneAdditions(now time.Time) (list []addition) {
 		if more == 0 {
 			continue
 		}
-		list = append(list, addition{cell: zoneCell(zone, DateOf(now).number()), add: func(value []byte) ([]byte, error) {
+		list = append(list, addition{cell: zoneCell(zone, DateOf(now).number()), adder: addFunc(func(value []byte) ([]byte, error) {
 			hours, err := parseHours(value)
 			if err != nil {
 				return nil, err
 			}
 			return appendHours(nil, addHour(hours, hour, more)), nil
-		}})
+		})})
 	}
 	return list
 }

@@ -2,9 +2,14 @@ package usage
 
 import (
 	"fmt"
+	"hash/maphash"
+	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/store/pebble"
 )
 
 // BenchmarkHit measures what counting costs a request, and BenchmarkCount what it costs the goroutine that counts, for each hit.
@@ -18,21 +23,60 @@ func BenchmarkHit(b *testing.B) {
 		if i%ringSize == ringSize-1 {
 			b.StopTimer()
 			for _, r := range h.counter.rings {
-				h.counter.batch = r.take(h.counter.batch[:0])
+				for r.take(h.counter.batch[:]) > 0 {
+				}
 			}
 			b.StartTimer()
 		}
 	}
 }
 
+// BenchmarkCount has as many names and readers as the figure usage of bench has: what is known of them is not in the processor's cache.
 func BenchmarkCount(b *testing.B) {
 	h := newHouse(&testing.T{})
-	var list []event
-	for n := range 1000 {
-		list = append(list, event{text: fmt.Sprintf("ark:12345/n%06d", n), visitor: 7, second: uint16(noon.Unix()), scheme: uint8(h.counter.scheme("ark")), what: uint8(Regular)})
-	}
+	list := zipf(h, 1<<16)
 	b.ReportAllocs()
-	for i := range b.N {
-		h.counter.count(&list[i*7919%1000], noon.Unix(), Regular, "")
+	for i := 0; i < b.N; i += batchSize {
+		from := i & (len(list) - 1)
+		copy(h.counter.batch[:], list[from:from+batchSize])
+		if from == 0 {
+			for at := range list { // other readers
+				list[at].visitor = rand.Uint64() % 500 * 0x9e3779b97f4a7c15
+			}
+			if h.counter.tally.clicks.used > maxClicks/2 {
+				h.counter.tally.clicks = newPairs(len(h.counter.tally.clicks.slots))
+			}
+		}
+		h.counter.countBatch(h.counter.batch[:], noon.Unix())
 	}
+}
+
+// zipf returns hits on 50,000 names, of which a few are asked for often.
+func zipf(h *house, n int) (list []event) {
+	for range n {
+		text := fmt.Sprintf("ark:12345/n%06d", int(math.Exp(rand.Float64()*math.Log(50_000))))
+		list = append(list, event{text: text, name: maphash.String(h.counter.tally.seed, text), visitor: rand.Uint64(), second: uint16(noon.Unix()), scheme: uint8(h.counter.scheme("ark")), what: uint8(Regular)})
+	}
+	return list
+}
+
+// BenchmarkFlush measures what it costs to write the figures of a name, of 50,000 that were used since the last time.
+func BenchmarkFlush(b *testing.B) {
+	h := newHouse(&testing.T{})
+	store, err := pebble.Open(b.Context(), b.TempDir(), pebble.Options{Now: h.clock})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	h.counter = h.newCounter(registrar.New(store, h.schemes, registrar.Options{Now: h.clock}))
+	h.counter.ctx = b.Context()
+	const names = 50_000
+	b.ReportAllocs()
+	for n := 0; n < b.N; n += names {
+		for i := range names {
+			h.counter.tally.count(&reading{at: noon.Unix(), id: stele.StoredID("ark", fmt.Sprintf("ark:12345/n%06d", i*7919%names)), visitor: 7, class: Regular, kind: Redirect})
+		}
+		h.counter.flush(noon)
+	}
+	b.StopTimer()
 }

@@ -28,16 +28,27 @@ type Store interface {
 const (
 	cellsAtOnce = 1000    // in a commit
 	maxTries    = 5       // of a commit that others get ahead of
-	maxKnown    = 1 << 18 // values of cells that are remembered: about 40 MB. To read one costs more than to add to it
 	maxLeft     = 300_000 // additions that wait while the registry can't be written
 )
 
 // addition is what is to be added to a cell.
 type addition struct {
 	cell string
-	add  func(value []byte) ([]byte, error) // from the value that the cell has to the next one; nil is none
-	with []addition                         // are made in the same commit; most have none
+	adder
+	with []addition // are made in the same commit; most have none
 }
+
+// adder adds to the value of a cell.
+type adder interface {
+	// add returns the next value from the one that the cell has; nil is none. It may be called more than once, and
+	// does not change the value.
+	add(value []byte) ([]byte, error)
+}
+
+// addFunc is an adder.
+type addFunc func(value []byte) ([]byte, error)
+
+func (f addFunc) add(value []byte) ([]byte, error) { return f(value) }
 
 // keeper adds to cells. Several servers may add to the same ones: a commit that another server got ahead of is made again from
 // what is there by then. Each commit has the number of the server's commit in a cell of its own, so that the server
@@ -47,14 +58,14 @@ type keeper struct {
 	log    *slog.Logger
 	mark   string // the cell with the number of the last commit
 	number uint64
-	known  map[string][]byte // values of cells as this server wrote them last
-	unsure []addition        // of the commit with the next number, whose outcome is not known
-	doubts []leftOut         // additions that this commit leaves out
-	left   []addition        // that could not be written
-	marked []byte            // value of the cell mark
-	lost   uint64            // additions for which there was no room
-	rolled string            // the day on which old figures were looked after
-	stuck  time.Time         // when that failed
+	known  *knownCells // values of cells
+	unsure []addition  // of the commit with the next number, whose outcome is not known
+	doubts []leftOut   // additions that this commit leaves out
+	left   []addition  // that could not be written
+	marked []byte      // value of the cell mark
+	lost   uint64      // additions for which there was no room
+	rolled string      // the day on which old figures were looked after
+	stuck  time.Time   // when that failed
 
 	between func() // is called between commits; may be nil
 }
@@ -62,7 +73,7 @@ type keeper struct {
 func newKeeper(store Store, log *slog.Logger) *keeper {
 	random := make([]byte, 8)
 	_, _ = rand.Read(random) // it never fails, see crypto/rand
-	return &keeper{store: store, log: log, mark: markCells + hex.EncodeToString(random), known: make(map[string][]byte)}
+	return &keeper{store: store, log: log, mark: markCells + hex.EncodeToString(random), known: newKnownCells()}
 }
 
 func asServer(ctx context.Context) context.Context { return auth.With(ctx, auth.Local()) }
@@ -75,6 +86,7 @@ func (k *keeper) keep(ctx context.Context, now time.Time, list []addition) (left
 		return len(k.left) + len(k.unsure), err
 	}
 	// In this order no two servers wait for each other. What is collected has a cell once; what was left comes before it.
+	// Most are sorted already, see collect.
 	byCell := func(a, b addition) int { return strings.Compare(a.cell, b.cell) }
 	if slices.SortFunc(list, byCell); len(k.left) > 0 {
 		list = append(k.left, list...)
@@ -142,7 +154,7 @@ func (k *keeper) settle(ctx context.Context, now time.Time) error {
 		k.left = append(k.unsure, k.left...)
 	}
 	k.unsure, k.doubts = nil, nil
-	clear(k.known)
+	k.known.clear()
 	return nil
 }
 
@@ -178,7 +190,7 @@ func (k *keeper) commit(ctx context.Context, now time.Time, list []addition) err
 		case errors.Is(err, stele.ErrSealed), kind == stele.Invalid, kind == stele.Forbidden, kind == stele.Exhausted:
 			return err
 		case kind == stele.Conflict: // another server was faster
-			clear(k.known)
+			k.known.clear()
 			have, fault := k.store.UsageCell(ctx, k.mark)
 			if fault != nil {
 				k.unsure, k.doubts = slices.Clone(list), damaged
@@ -208,9 +220,11 @@ type leftOut struct {
 
 // changes returns what additions do to their cells, and which of them it leaves out.
 func (k *keeper) changes(ctx context.Context, list []addition) (changes []stele.CellChange, damaged []leftOut, err error) {
-	for i, a := range list {
+	changes = make([]stele.CellChange, 0, len(list)+1) // the mark has room
+	for i := range list {
+		a := &list[i]
 		if i == 0 || a.cell != list[i-1].cell {
-			before, ok := k.known[a.cell]
+			before, ok := k.known.find(a.cell)
 			if !ok {
 				if before, err = k.store.UsageCell(ctx, a.cell); err != nil {
 					return nil, nil, err
@@ -243,17 +257,8 @@ func (k *keeper) skip(cell string, err error) {
 }
 
 func (k *keeper) remember(changes []stele.CellChange) {
-	if len(k.known)+len(changes) > maxKnown { // some of those that are needed again stay
-		left := len(k.known) / 2
-		for name := range k.known {
-			if left--; left < 0 {
-				break
-			}
-			delete(k.known, name)
-		}
-	}
-	for _, c := range changes {
-		k.known[c.Name] = c.After
+	for i := range changes {
+		k.known.put(changes[i].Name, changes[i].After)
 	}
 }
 

@@ -155,7 +155,7 @@ func TestMarks(t *testing.T) {
 	if marks() != 0 {
 		t.Error("an old mark was left")
 	}
-	h.counter.keeper.known = map[string][]byte{}
+	h.counter.keeper.known.clear()
 	h.at(time.Minute).visit(h.ann, firefox)
 	h.flush()
 	h.flush()
@@ -294,7 +294,7 @@ func TestRollUp(t *testing.T) {
 		t.Errorf("%q is left, %v", c.Name, err)
 	}
 	// What is added later counts for the whole month.
-	value, err := addDays("ark:12345/x1", appendMonth(nil, &Month{Days: month().Days}), []dayDelta{{17, delta{Regulars: 2}}})
+	value, err := addDays("ark:12345/x1", appendMonth(nil, &Month{Days: month().Days}), &dayDelta{17, delta{Regulars: 2}})
 	if m, fault := parseMonth(value); err != nil || fault != nil || len(m.Days) != 1 || m.Sum()[Regulars] != 5 {
 		t.Errorf("after an import: %v, %v", m, err)
 	}
@@ -379,6 +379,42 @@ func drawCounts(t *rapid.T) (c Counts) {
 	return c
 }
 
+// day returns the figures of a day, which it adds if there are none.
+func (m *Month) day(day int) *Counts {
+	at, ok := slices.BinarySearchFunc(m.Days, day, func(d Day, day int) int { return d.Day - day })
+	if !ok {
+		m.Days = slices.Insert(m.Days, at, Day{Day: day})
+	}
+	return &m.Days[at].Counts
+}
+
+// TestAddDay compares the stored form of a month to which figures are added with what the figures of the month should be.
+func TestAddDay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var m Month
+		var have []byte
+		for range rapid.IntRange(1, 40).Draw(t, "additions") {
+			day := rapid.IntRange(0, 31).Draw(t, "day")
+			var d delta
+			for i := range d {
+				d[i] = rapid.Int64Range(-3, 300).Draw(t, "more")
+			}
+			var err error
+			if have, err = addDay(have, day, &d); err != nil {
+				t.Fatal(err)
+			}
+			if len(m.Days) > 0 && m.Days[0].Day == 0 {
+				day = 0 // the days were added up
+			}
+			d.addTo(m.day(day))
+			m.Days = slices.DeleteFunc(m.Days, func(d Day) bool { return d.IsZero() })
+			if want := appendMonth(nil, &m); !bytes.Equal(have, want) {
+				t.Fatalf("have %x, want %x", have, want)
+			}
+		}
+	})
+}
+
 func TestPack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var m Month
@@ -394,6 +430,8 @@ func TestPack(t *testing.T) {
 	})
 }
 
+func errOf(_ []byte, err error) error { return err }
+
 func FuzzPack(f *testing.F) {
 	f.Add(appendMonth(nil, &Month{Days: []Day{{3, Counts{1, 1}}, {31, Counts{500, 2, 3, 4, 5, 6, 7, 8}}}}))
 	f.Add(appendTexts(nil, []Tally{{"example.org", 3}, {"", 900}}))
@@ -403,6 +441,9 @@ func FuzzPack(f *testing.F) {
 			if again, err := parseMonth(appendMonth(nil, &m)); err != nil || !reflect.DeepEqual(m, again) {
 				t.Fatalf("%v became %v, %v", m, again, err)
 			}
+		}
+		if _, err := parseMonth(b); (err == nil) != (errOf(addDay(b, 7, &delta{1})) == nil) {
+			t.Fatalf("%x is read with the error %v, and added to without", b, err)
 		}
 		if list, err := parseTexts(b); err == nil {
 			if again, err := parseTexts(appendTexts(nil, list)); err != nil || !reflect.DeepEqual(list, again) {

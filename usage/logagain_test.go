@@ -307,7 +307,7 @@ func (s *slowStore) KeepUsage(ctx context.Context, changes ...stele.CellChange) 
 			if !strings.HasPrefix(c.Name, recordCells) {
 				continue
 			}
-			next := addition{cell: c.Name, add: func(value []byte) ([]byte, error) { return addDays("", value, []dayDelta{{1, delta{1}}}) }}
+			next := addition{cell: c.Name, adder: &monthCell{first: dayDelta{1, delta{1}}}}
 			list, _, err := newKeeper(s.h.r, slog.New(slog.DiscardHandler)).changes(ctx, []addition{next})
 			if err != nil {
 				return err

@@ -525,7 +525,7 @@ func (r *logRun) commit(list []addition, mark logMark) error {
 // overtaken finds out why a commit was in conflict. It reports whether the commit is to be made again, because a server changed a cell with figures: if not, the commit was
 // made. Conflict if another process counts the file.
 func (r *logRun) overtaken(next []byte) (again bool, err error) {
-	clear(r.keeper.known)
+	r.keeper.known.clear()
 	have, err := r.Store.UsageCell(r.ctx, r.file.cell)
 	if err != nil || bytes.Equal(have, next) { // a store that tried twice had made it
 		return false, err
@@ -553,12 +553,12 @@ func flat(list []addition) (all []addition) {
 
 // beganAt notes when counting began, if no earlier time is known.
 func beganAt(at time.Time) addition {
-	return addition{cell: beginCell, add: func(value []byte) ([]byte, error) {
+	return addition{cell: beginCell, adder: addFunc(func(value []byte) ([]byte, error) {
 		if have, err := time.Parse(time.RFC3339, string(value)); err == nil && !at.Before(have) {
 			return value, nil
 		}
 		return []byte(at.UTC().Format(time.RFC3339)), nil
-	}}
+	})}
 }
 
 // addSummary adds what became of the lines of another part.

@@ -27,34 +27,29 @@ func (m *Month) Sum() (sum Counts) {
 	return sum
 }
 
-// day returns the figures of a day, which it adds if there are none.
-func (m *Month) day(day int) *Counts {
-	at, ok := slices.BinarySearchFunc(m.Days, day, func(d Day, day int) int { return d.Day - day })
-	if !ok {
-		m.Days = slices.Insert(m.Days, at, Day{Day: day})
-	}
-	return &m.Days[at].Counts
-}
-
 // appendMonth appends the stored form of a month: for each day on which something happened a byte with the day, a byte
 // whose bits say which figures are not 0, and these as [binary.AppendUvarint] writes them.
 func appendMonth(b []byte, m *Month) []byte {
 	for i := range m.Days {
-		d := &m.Days[i]
-		var mask byte
-		for f, n := range d.Counts {
-			if n > 0 {
-				mask |= 1 << f
-			}
+		b = appendDay(b, m.Days[i].Day, &m.Days[i].Counts)
+	}
+	return b
+}
+
+func appendDay(b []byte, day int, c *Counts) []byte {
+	var mask byte
+	for f, n := range c {
+		if n > 0 {
+			mask |= 1 << f
 		}
-		if mask == 0 {
-			continue
-		}
-		b = append(b, byte(d.Day), mask)
-		for _, n := range d.Counts {
-			if n > 0 {
-				b = binary.AppendUvarint(b, n)
-			}
+	}
+	if mask == 0 {
+		return b
+	}
+	b = append(b, byte(day), mask)
+	for _, n := range c {
+		if n > 0 {
+			b = binary.AppendUvarint(b, n)
 		}
 	}
 	return b
@@ -62,26 +57,63 @@ func appendMonth(b []byte, m *Month) []byte {
 
 // parseMonth reads the stored form of a month.
 func parseMonth(b []byte) (m Month, err error) {
-	last := -1
-	for len(b) > 0 {
-		if len(b) < 2 || int(b[0]) <= last || b[0] > 31 || b[1] == 0 {
-			return Month{}, errDamaged()
+	for last := -1; len(b) > 0; {
+		var d Day
+		if b, err = d.parse(b, last); err != nil {
+			return Month{}, err
 		}
-		d := Day{Day: int(b[0])}
 		last = d.Day
-		mask := b[1]
-		b = b[2:]
-		for ; mask != 0; mask &= mask - 1 {
-			n, size := binary.Uvarint(b)
-			if size <= 0 || n == 0 {
-				return Month{}, errDamaged()
-			}
-			d.Counts[bits.TrailingZeros8(mask)] = n
-			b = b[size:]
-		}
 		m.Days = append(m.Days, d)
 	}
 	return m, nil
+}
+
+// parse reads the first day of the stored form of a month, which comes after another one, and returns the rest. The figures are 0 before.
+func (d *Day) parse(b []byte, last int) ([]byte, error) {
+	if len(b) < 2 || int(b[0]) <= last || b[0] > 31 || b[1] == 0 {
+		return nil, errDamaged()
+	}
+	d.Day = int(b[0])
+	mask := b[1]
+	b = b[2:]
+	for ; mask != 0; mask &= mask - 1 {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n == 0 {
+			return nil, errDamaged()
+		}
+		d.Counts[bits.TrailingZeros8(mask)] = n
+		b = b[size:]
+	}
+	return b, nil
+}
+
+// addDay returns the stored form of a month with figures added to a day, or to the whole month if its days were added up. The other days stay as they are, byte for byte.
+func addDay(month []byte, day int, more *delta) ([]byte, error) {
+	var counts Counts
+	if len(month) > 0 && month[0] == 0 {
+		day = 0
+	}
+	from, until := len(month), len(month)
+	rest, last := month, -1
+	for len(rest) > 0 {
+		var d Day
+		at := len(month) - len(rest)
+		next, err := d.parse(rest, last)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case d.Day == day:
+			from, until, counts = at, len(month)-len(next), d.Counts
+		case last < day && day < d.Day:
+			from, until = at, at
+		}
+		rest, last = next, d.Day
+	}
+	more.addTo(&counts)
+	b := make([]byte, 0, len(month)+16)
+	b = appendDay(append(b, month[:from]...), day, &counts)
+	return append(b, month[until:]...), nil
 }
 
 // readMonth reads the value of the cell of a text.

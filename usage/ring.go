@@ -2,14 +2,23 @@ package usage
 
 import "sync/atomic"
 
-// hit is one answer, in 32 bytes.
+// event is an answer.
+type event struct {
+	text    string // of the name
+	name    uint64 // a hash of the text
+	visitor uint64 // keyed hash of the address and the user agent
+	second  uint16 // of the time in Unix seconds, the lower bits
+	scheme  uint8  // number of the scheme
+	what    uint8  // kind and class
+}
+
+// hit is a place for an event, in 40 bytes.
 type hit struct {
-	text    string        // of the name
-	visitor uint64        // keyed hash of the address and the user agent
-	turn    atomic.Uint32 // whose turn the slot is: a writer's, or the reader's
-	second  uint16        // of the time in Unix seconds, the lower bits
-	scheme  uint8         // number of the scheme
-	what    uint8         // kind and class
+	text          string
+	name, visitor uint64
+	turn          atomic.Uint32 // whose turn the slot is: a writer's, or the reader's
+	second        uint16
+	scheme, what  uint8
 }
 
 // ring is a bounded queue of hits: many goroutines write, one reads, and none waits (Vyukov's bounded queue). A slot
@@ -31,44 +40,35 @@ func newRing(size int) *ring {
 	return r
 }
 
-// put adds a hit. It returns false if the ring is full.
-func (r *ring) put(text string, visitor uint64, second uint16, scheme, what uint8) bool {
+// put adds an event, and returns which one it is, from 0; false if the ring is full.
+func (r *ring) put(e *event) (uint32, bool) {
 	mask := uint32(len(r.slots) - 1)
 	for {
 		at := r.tail.Load()
 		s := &r.slots[at&mask]
 		switch ahead := int32(s.turn.Load() - at); {
 		case ahead < 0:
-			return false
+			return at, false
 		case ahead == 0 && r.tail.CompareAndSwap(at, at+1):
-			s.text, s.visitor, s.second, s.scheme, s.what = text, visitor, second, scheme, what
+			s.text, s.name, s.visitor, s.second, s.scheme, s.what = e.text, e.name, e.visitor, e.second, e.scheme, e.what
 			s.turn.Store(at + 1)
-			return true
+			return at, true
 		}
 	}
 }
 
-// event is a hit as it was taken from a ring.
-type event struct {
-	text    string
-	visitor uint64
-	second  uint16
-	scheme  uint8
-	what    uint8
-}
-
-// take appends the hits that are there to a list. The slots forget them.
-func (r *ring) take(list []event) []event {
+// take moves events from the ring to a list, and returns how many. The slots forget them.
+func (r *ring) take(list []event) int {
 	mask := uint32(len(r.slots) - 1)
-	for range r.slots {
+	for i := range list {
 		s := &r.slots[r.head&mask]
 		if s.turn.Load() != r.head+1 {
-			break
+			return i
 		}
-		list = append(list, event{s.text, s.visitor, s.second, s.scheme, s.what})
-		s.text, s.visitor = "", 0
+		list[i] = event{s.text, s.name, s.visitor, s.second, s.scheme, s.what}
+		s.text, s.name, s.visitor = "", 0, 0
 		s.turn.Store(r.head + uint32(len(r.slots)))
 		r.head++
 	}
-	return list
+	return len(list)
 }

@@ -150,7 +150,7 @@ func TestCut(t *testing.T) {
 
 // TestHotPath checks that counting neither allocates nor waits, and that what does not fit is counted as dropped.
 func TestHotPath(t *testing.T) {
-	if size := unsafe.Sizeof(hit{}); size != 32 {
+	if size := unsafe.Sizeof(hit{}); size != 40 {
 		t.Errorf("a slot has %d bytes", size)
 	}
 	h := newHouse(t)
@@ -214,7 +214,7 @@ func TestReferredWithoutRoom(t *testing.T) {
 	h.visit(h.ann, firefox)
 	h.at(time.Minute)
 	for range rareSize {
-		h.counter.rare <- rare{event: event{"ark:12345/x2", 7, 0, uint8(h.counter.scheme("ark")), 0}, known: Robot}
+		h.counter.rare <- rare{event: event{text: "ark:12345/x2", visitor: 7, second: 0, scheme: uint8(h.counter.scheme("ark")), what: 0}, known: Robot}
 	}
 	h.counter.Redirected(h.id("ark:12345/x1"), h.ann, firefox, "https://example.org/")
 	h.counter.Redirected(h.id("ark:12345/x1"), h.ann, "Mozilla/5.0 (never seen)", "")
@@ -233,7 +233,7 @@ func TestRing(t *testing.T) {
 		go func() {
 			put := 0
 			for i := range each {
-				if r.put("x", uint64(w*each+i+1), 0, 0, 0) {
+				if _, ok := r.put(&event{text: "x", visitor: uint64(w*each + i + 1)}); ok {
 					put++
 				}
 			}
@@ -241,10 +241,9 @@ func TestRing(t *testing.T) {
 		}()
 	}
 	seen := make(map[uint64]bool)
-	var batch []event
+	var batch [64]event
 	take := func() {
-		batch = r.take(batch[:0])
-		for _, e := range batch {
+		for _, e := range batch[:r.take(batch[:])] {
 			if e.text != "x" || seen[e.visitor] {
 				t.Fatalf("%q %d came twice or damaged", e.text, e.visitor)
 			}
@@ -300,8 +299,8 @@ func TestRulesByOracle(t *testing.T) {
 			want[who[0]][0] += total
 			want[who[0]][1] += unique
 		}
-		for _, d := range ty.records {
-			i := slices.Index(ids, d.id)
+		for _, d := range ty.records.list {
+			i := slices.IndexFunc(ids, func(id stele.ID) bool { return id.String() == string(ty.records.text(&d)) })
 			have[i][0] += uint64(d.delta[Regulars])
 			have[i][1] += uint64(d.delta[RegularUnique])
 		}
@@ -322,11 +321,11 @@ func TestCaps(t *testing.T) {
 		ty.count(&reading{at: noon.Unix(), id: id, visitor: random.Uint64(), class: Regular, kind: Redirect})
 	}
 	d := find(ty, id, dayOf(noon.Unix()))
-	if d[Regulars] != n || d[RegularUnique] != maxClicks || ty.overflow != n-maxClicks || len(ty.seen) > maxClicks {
+	if d[Regulars] != n || d[RegularUnique] != maxClicks || ty.overflow != n-maxClicks || ty.clicks.used > maxClicks {
 		t.Errorf("%v, %d beyond the cap", d, ty.overflow)
 	}
 	// Visitors are estimated in bounded memory: readers beyond the cap, and of descriptions, are among them.
-	ty.crowds = make(map[stele.NamespaceKey]*crowd)
+	ty.forgetCrowds()
 	for _, kind := range []Kind{Redirect, Description} {
 		ty.count(&reading{at: noon.Unix(), id: id, visitor: random.Uint64(), class: Regular, kind: kind})
 	}
@@ -337,9 +336,13 @@ func TestCaps(t *testing.T) {
 
 // find returns what is to be added to a name on a day.
 func find(ty *tally, id stele.ID, day int32) delta {
-	for _, d := range ty.records {
-		if d.id == id && d.day == day {
-			return d.delta
+	for _, d := range ty.records.list {
+		if string(ty.records.text(&d)) == id.String() && d.day == day {
+			var wide delta
+			for f, n := range d.delta {
+				wide[f] = int64(n)
+			}
+			return wide
 		}
 	}
 	return delta{}

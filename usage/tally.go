@@ -1,12 +1,9 @@
 package usage
 
 import (
-	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
 	"time"
-
-	"github.com/axiomhq/hyperloglog"
 
 	"github.com/stele-id/stele"
 )
@@ -31,15 +28,15 @@ type tally struct {
 	seed  maphash.Seed
 	space func(id stele.ID) stele.NamespaceKey // to which a name belongs; the zero key: to none
 
-	now    int64               // the latest time, in Unix seconds
-	clicks [2]map[uint64]click // those of this window, and those of the one before
-	begin  int64               // of this window
-	hour   int64               // of the sessions
-	seen   map[uint64]struct{} // readers and names of this hour
-	day    int64               // of the sketches
+	now    int64  // the latest time, in Unix seconds
+	hour   int64  // of the sessions
+	clicks *pairs // of this hour
+	former *pairs // of the hour before, until its clicks can't be replaced any more; nil then
+	day    int64  // of the sketches
 	crowds map[stele.NamespaceKey]*crowd
+	recent [4096]uint64 // visitors of namespaces that were added to the sketches
 
-	records map[uint64]*recordDelta // by a hash of name and day
+	records records
 	spaces  map[spaceDay]*delta
 	hosts   map[spaceText]uint64 // referring hosts, by month
 	lands   map[spaceText]uint64 // countries of readers, by month
@@ -48,30 +45,6 @@ type tally struct {
 	rolled   int    // the last month whose days are not kept apart; 0: none
 	doubles  uint64 // double clicks
 	overflow uint64 // hits for which there was no room: double clicks and sessions are not known
-}
-
-// click is the last click of a reader on a name.
-type click struct {
-	at     int64
-	unique bool // it is the one that its session counts
-}
-
-// crowd are the visitors of a namespace on a day.
-type crowd struct {
-	sketch *hyperloglog.Sketch
-	told   uint64 // how many were added to the figures
-}
-
-// recordDay is a name on a day, in days since 1970.
-type recordDay struct {
-	id  stele.ID
-	day int32
-}
-
-type recordDelta struct {
-	delta
-	recordDay
-	space stele.NamespaceKey
 }
 
 type spaceDay struct {
@@ -87,15 +60,14 @@ type spaceText struct {
 }
 
 func newTally(space func(id stele.ID) stele.NamespaceKey) *tally {
-	t := &tally{seed: maphash.MakeSeed(), space: space, seen: make(map[uint64]struct{}), crowds: make(map[stele.NamespaceKey]*crowd)}
-	t.clicks[0], t.clicks[1] = make(map[uint64]click), make(map[uint64]click)
+	t := &tally{seed: maphash.MakeSeed(), space: space, clicks: newPairs(0), crowds: make(map[stele.NamespaceKey]*crowd)}
 	t.forgetDeltas()
 	return t
 }
 
 // forgetDeltas begins with no figures to add.
 func (t *tally) forgetDeltas() {
-	t.records = make(map[uint64]*recordDelta)
+	t.records.forget()
 	t.spaces = make(map[spaceDay]*delta)
 	t.hosts = make(map[spaceText]uint64)
 	t.lands = make(map[spaceText]uint64)
@@ -114,25 +86,41 @@ func dateOf(day int32) time.Time { return time.Unix(int64(day)*secondsDay, 0).UT
 
 // advance forgets what is over at a time.
 func (t *tally) advance(now int64) {
-	t.now = max(t.now, now)
-	if past := t.now - t.begin; past > clickWindow {
-		// What is in the former window is older than clickWindow now.
-		t.clicks[0], t.clicks[1] = t.clicks[1], t.clicks[0]
-		clear(t.clicks[0])
-		if past > 2*clickWindow {
-			clear(t.clicks[1])
-		}
-		t.begin = t.now
+	if now <= t.now {
+		return
 	}
-	if hour := t.now / secondsHour; hour != t.hour {
+	t.now = now
+	t.follow()
+}
+
+// follow forgets what is over by now.
+func (t *tally) follow() {
+	hour := t.now / secondsHour
+	if hour != t.hour {
+		t.former = nil
+		if hour == t.hour+1 {
+			t.former = t.clicks
+		}
+		t.clicks = newPairs(nextPairs(t.clicks))
 		t.hour = hour
-		clear(t.seen)
+	}
+	if t.former != nil && t.now-t.hour*secondsHour > clickWindow {
+		t.former = nil
 	}
 	if day := t.now / secondsDay; day != t.day {
 		t.tellVisitors()
 		t.day = day
-		clear(t.crowds)
+		t.forgetCrowds()
 	}
+}
+
+// nextPairs returns how many slots the hour after one begins with: half of those that it needed.
+func nextPairs(last *pairs) int {
+	n := firstPairs
+	for n < last.used && n < len(last.slots)/2 {
+		n *= 2
+	}
+	return n
 }
 
 // maxBack is by how many seconds the clock may go back before the tally follows it.
@@ -140,10 +128,11 @@ const maxBack = 60
 
 // setBack follows a clock that was set back. Clicks that are in the future now are forgotten: the next ones would replace them.
 func (t *tally) setBack(now int64) {
-	clear(t.clicks[0])
-	clear(t.clicks[1])
-	t.now, t.begin = now, now
-	t.advance(now)
+	t.clicks.forgetClicks()
+	t.former = nil
+	t.now = now
+	t.follow()
+	t.former = nil
 }
 
 // reading is what a reader did.
@@ -154,7 +143,7 @@ type reading struct {
 	class   Class
 	kind    Kind
 	host    string // that referred to the name; "": none
-	hash    uint64 // of the name
+	hash    uint64 // of the name; 0: it is not known yet
 	lands   bool   // the visitor has a country
 }
 
@@ -170,29 +159,32 @@ func (t *tally) count(r *reading) {
 		t.countFailure(r, dayOf(at))
 		return
 	}
-	r.hash = maphash.String(t.seed, r.id.String())
-	d := t.record(r, dayOf(at))
-	if d == nil {
+	if r.hash == 0 {
+		r.hash = maphash.String(t.seed, r.id.String())
+	}
+	to := t.record(r, dayOf(at))
+	if to < 0 {
 		return
 	}
+	d := &t.records.list[to]
 	if r.class == Robot {
 		d.delta[Robots]++
 		return
 	}
-	if !t.click(r, d, at) || d.space.Scheme == "" {
+	if !t.click(r, to, at) || d.space == 0 || r.host == "" && !r.lands {
 		return
 	}
-	month := firstOf(dayOf(at))
+	month, space := firstOf(dayOf(at)), t.records.spaces[d.space].key
 	if r.host != "" {
-		t.countHost(r.host, d.space, month)
+		t.countHost(r.host, space, month)
 	}
 	if r.lands { // if there is no room, it is not counted
-		addText(t.lands, spaceText{d.space, month, countryOf(r.visitor).String()}, maxLands)
+		addText(t.lands, spaceText{space, month, countryOf(r.visitor).String()}, maxLands)
 	}
 }
 
-// click counts a click of a reader who is not a robot. It reports whether it is not one that replaces another.
-func (t *tally) click(r *reading, d *recordDelta, at int64) bool {
+// click counts a click of a reader who is not a robot on the name at a place. It reports whether it is not one that replaces another.
+func (t *tally) click(r *reading, to int, at int64) bool {
 	total, unique := Regulars, RegularUnique
 	if r.class == Machine {
 		total, unique = Machines, MachineUnique
@@ -200,107 +192,94 @@ func (t *tally) click(r *reading, d *recordDelta, at int64) bool {
 	if r.kind == Description {
 		total = Descriptions
 	}
-	key := t.pair(r)
-	before, again := t.lastClick(key, at)
-	next := click{at: max(at, before.at), unique: before.unique}
-	if again {
-		t.doubles++
-	} else {
-		t.visit(d.space, r.visitor)
+	key, second := t.pair(r), at-t.hour*secondsHour
+	if slot := t.clicks.find(key); *slot != 0 { // its session is counted
+		last, isUnique, known := lastClick(*slot)
+		again := known && second-last <= clickWindow
+		if again {
+			t.doubles++
+		} else {
+			isUnique = false
+			t.records.list[to].delta[total]++
+		}
+		setClick(slot, max(second, last), isUnique)
+		return !again
 	}
+	isUnique := r.kind == Redirect
+	if t.former != nil {
+		if slot := t.former.find(key); *slot != 0 {
+			if last, wasUnique, known := lastClick(*slot); known && second+secondsHour-last <= clickWindow {
+				t.doubles++
+				if t.clicks.add(key, second, isUnique) {
+					t.moveClick(r, to, t.hour*secondsHour-1, wasUnique, total, unique)
+				} else {
+					t.overflow++
+				}
+				return false
+			}
+		}
+	}
+	t.visit(t.records.list[to].space, r.visitor)
+	d := &t.records.list[to]
+	d.delta[total]++
 	switch {
-	case !again:
-		if len(t.clicks[0]) >= maxClicks || len(t.seen) >= maxClicks {
-			t.overflow++
-			d.delta[total]++
-			return true
-		}
-		d.delta[total]++
-	case dayOf(before.at) != dayOf(next.at): // the later click is the one that counts
-		t.subtract(r, dayOf(before.at), total)
-		d.delta[total]++
+	case !t.clicks.add(key, second, isUnique):
+		t.overflow++
+	case isUnique:
+		d.delta[unique]++
 	}
-	if r.kind == Redirect && (!again || before.at/secondsHour != next.at/secondsHour) {
-		if again && before.unique {
-			t.subtract(r, dayOf(before.at), unique)
-		}
-		_, had := t.seen[key]
-		next.unique = !had
-		if !had {
-			t.seen[key] = struct{}{}
-			d.delta[unique]++
-		}
+	return true
+}
+
+// moveClick counts a click that replaces one of the hour before, which was the session's if wasUnique says so: the later one is what counts.
+func (t *tally) moveClick(r *reading, to int, before int64, wasUnique bool, total, unique int) {
+	day := t.records.list[to].day
+	if dayOf(before) != day {
+		t.subtract(r, dayOf(before), total)
+		t.records.list[to].delta[total]++
 	}
-	t.clicks[0][key] = next
-	return !again
+	if r.kind != Redirect {
+		return
+	}
+	if wasUnique {
+		t.subtract(r, dayOf(before), unique)
+	}
+	t.records.list[to].delta[unique]++
 }
 
 // subtract takes one from a figure of another day, from which a click was moved.
 func (t *tally) subtract(r *reading, day int32, figure int) {
-	if d := t.record(r, day); d != nil {
-		d.delta[figure]--
+	if to := t.record(r, day); to >= 0 {
+		t.records.list[to].delta[figure]--
 	}
 }
 
-// pair returns the key of a reader and what was read: two hashes with different secrets in one. Two pairs have the same key with
-// a chance of about one to 10^13 for each pair that is in memory.
-func (t *tally) pair(r *reading) uint64 {
-	return r.hash ^ bits.RotateLeft64(r.visitor, 17) ^ uint64(r.kind)<<62
-}
-
-// lastClick returns the click that one at a time replaces.
-func (t *tally) lastClick(key uint64, at int64) (click, bool) {
-	for _, window := range t.clicks {
-		if c, ok := window[key]; ok {
-			return c, at-c.at <= clickWindow
-		}
+// touch reads what is needed to count a hit; see [pairs.touch].
+func (t *tally) touch(e *event) uint64 {
+	sum := t.clicks.touch(pairKey(e.name, e.visitor, Kind(e.what>>4)))
+	if x := &t.records.index; len(x.slots) > 0 {
+		sum += x.slots[x.first(hashOfDay(e.name, int32(t.day)))]
 	}
-	return click{}, false
+	return sum
 }
 
-// record returns the figures of a name on a day that are to be added; nil if there is no room.
-func (t *tally) record(r *reading, day int32) *recordDelta {
-	key := r.hash + uint64(day)*0x9e3779b97f4a7c15
-	d := t.records[key]
-	if d == nil || d.id != r.id || d.day != day {
-		if d != nil || len(t.records) >= maxDeltas {
+// pair returns the key of a reader and what was read: two hashes with different secrets in one.
+func (t *tally) pair(r *reading) uint64 { return pairKey(r.hash, r.visitor, r.kind) }
+
+func pairKey(name, visitor uint64, kind Kind) uint64 {
+	return name ^ bits.RotateLeft64(visitor, 17) ^ uint64(kind)<<62
+}
+
+// record returns the place of the figures of a name on a day that are to be added; -1 if there is no room.
+func (t *tally) record(r *reading, day int32) int {
+	hash := hashOfDay(r.hash, day)
+	to := t.records.find(hash)
+	if to < 0 {
+		if to = t.records.add(hash, r.id, day, t.space(r.id)); to < 0 {
 			t.overflow++
-			return nil
-		}
-		d = &recordDelta{recordDay: recordDay{r.id, day}, space: t.space(r.id)}
-		t.records[key] = d
-	}
-	return d
-}
-
-// visit counts a visitor of a namespace. What the sketch gets tells nothing about visits of other namespaces.
-func (t *tally) visit(space stele.NamespaceKey, visitor uint64) {
-	c := t.crowds[space]
-	if c == nil {
-		sketch, err := hyperloglog.NewSketch(12, true) // 4 KB at most, an error of 1.6%
-		if err != nil || len(t.crowds) >= maxSketches || space.Scheme == "" {
-			return
-		}
-		c = &crowd{sketch: sketch}
-		t.crowds[space] = c
-	}
-	var h maphash.Hash
-	h.SetSeed(t.seed)
-	var fixed [8]byte
-	binary.LittleEndian.PutUint64(fixed[:], visitor)
-	_, _ = h.Write(fixed[:])
-	_, _ = h.WriteString(space.Prefix)
-	c.sketch.InsertHash(h.Sum64())
-}
-
-// tellVisitors adds the visitors that came since it was called last to the figures of namespaces.
-func (t *tally) tellVisitors() {
-	for space, c := range t.crowds {
-		if n := c.sketch.Estimate(); n > c.told {
-			t.spaceDelta(space, int32(t.day))[Visitors] += int64(n - c.told)
-			c.told = n
 		}
 	}
+	return to
 }
 
 func (t *tally) spaceDelta(space stele.NamespaceKey, day int32) *delta {
