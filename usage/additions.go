@@ -24,8 +24,8 @@ type dayDelta struct {
 	delta
 }
 
-// additions returns what the tally has collected, and forgets it.
-func (t *tally) additions() []addition {
+// additions returns what the tally has collected and others, in the order of their cells, and forgets it.
+func (t *tally) additions(others ...addition) []addition {
 	var last *delta // of the namespace and the day of the name before
 	var of spaceDay
 	for i := range t.records.list {
@@ -40,12 +40,12 @@ func (t *tally) additions() []addition {
 			last[f] += int64(n)
 		}
 	}
-	return t.collect(false)
+	return t.collect(false, others)
 }
 
 // linked is additions where what a name adds to its namespace is made with what is added to the name, in the same commit. So whatever is written of these,
 // a namespace has the figures of its names.
-func (t *tally) linked() []addition { return t.collect(true) }
+func (t *tally) linked() []addition { return t.collect(true, nil) }
 
 // monthCell is what is to be added to the figures of a month.
 type monthCell struct {
@@ -66,53 +66,59 @@ func (m *monthCell) add(value []byte) ([]byte, error) {
 	return addDays(m.text, value, days...)
 }
 
-// collect returns what the tally has collected in the order of its cells, and forgets it: if it is linked, namespaces get what is added to their names with it.
-func (t *tally) collect(link bool) (list []addition) {
-	cells := make([]monthCell, 0, len(t.records.list)+len(t.spaces))
-	list = make([]addition, 0, cap(cells))
-	add := func(name, text string, day int32, of *delta) *addition {
-		c := monthCell{first: dayDelta{t.numberOf(day), *of}}
-		if isLong(text) {
-			c.text = text
+// collect returns what the tally has collected and others, in the order of their cells, and forgets it: if it is linked, namespaces get what is
+// added to their names with it. The cells of names are the last.
+func (t *tally) collect(link bool, others []addition) []addition {
+	for key, d := range t.spaces {
+		if *d != (delta{}) {
+			others = append(others, addition{cell: spaceCell(key.space, monthNumber(key.day)), adder: &monthCell{text: key.space.Prefix, first: dayDelta{t.numberOf(key.day), *d}}})
 		}
-		cells = append(cells, c)
-		list = append(list, addition{cell: name, adder: &cells[len(cells)-1]})
-		return &list[len(list)-1]
 	}
+	sortCells(others)
+	others = joinDays(others)
+	others = append(others, textAdditions(t.hosts, func(s spaceText) string {
+		return cellName(hostCells, s.space.Scheme, s.space.Prefix, monthNumber(s.day))
+	}, keptHosts, true)...)
+	others = append(others, textAdditions(t.lands, func(s spaceText) string {
+		return cellName(landCells, s.space.Scheme, s.space.Prefix, monthNumber(s.day))
+	}, keptLands, true)...)
+	others = append(others, textAdditions(t.failed, func(s spaceText) string { return failedCell(s.space, s.day) }, keptFailed, false)...)
+	sortCells(others)
+	names := t.recordAdditions(link)
+	sortCells(names)
+	names = joinDays(names)
+	t.forgetDeltas()
+	return append(others, names...)
+}
+
+// recordAdditions returns what is to be added to the figures of names.
+func (t *tally) recordAdditions(link bool) []addition {
+	cells := make([]monthCell, 0, len(t.records.list))
+	list := make([]addition, 0, len(t.records.list))
 	names := t.recordCells()
+	day, number := int32(0), t.numberOf(0)
 	for i := range t.records.list {
 		d := &t.records.list[i]
 		if d.delta == [figures]int32{} {
 			continue
 		}
-		var wide delta
+		if d.day != day {
+			day, number = d.day, t.numberOf(d.day)
+		}
+		c := monthCell{first: dayDelta{day: number}}
 		for f, n := range d.delta {
-			wide[f] = int64(n)
+			c.first.delta[f] = int64(n)
 		}
-		text := ""
 		if d.size > maxCellText {
-			text = string(t.records.text(d))
+			c.text = string(t.records.text(d))
 		}
-		a := add(names[i], text, d.day, &wide)
+		cells = append(cells, c)
+		a := addition{cell: names[i], adder: &cells[len(cells)-1]}
 		if key := t.records.spaces[d.space].key; link && key.Scheme != "" {
-			above := &monthCell{text: key.Prefix, first: dayDelta{t.numberOf(d.day), wide}}
-			a.with = []addition{{cell: spaceCell(key, monthNumber(d.day)), adder: above}}
+			a.with = []addition{{cell: spaceCell(key, monthNumber(d.day)), adder: &monthCell{text: key.Prefix, first: c.first}}}
 		}
+		list = append(list, a)
 	}
-	for key, d := range t.spaces {
-		if *d != (delta{}) {
-			add(spaceCell(key.space, monthNumber(key.day)), key.space.Prefix, key.day, d)
-		}
-	}
-	list = joinDays(list)
-	list = append(list, textAdditions(t.hosts, func(s spaceText) string {
-		return cellName(hostCells, s.space.Scheme, s.space.Prefix, monthNumber(s.day))
-	}, keptHosts, true)...)
-	list = append(list, textAdditions(t.lands, func(s spaceText) string {
-		return cellName(landCells, s.space.Scheme, s.space.Prefix, monthNumber(s.day))
-	}, keptLands, true)...)
-	list = append(list, textAdditions(t.failed, func(s spaceText) string { return failedCell(s.space, s.day) }, keptFailed, false)...)
-	t.forgetDeltas()
 	return list
 }
 
@@ -158,9 +164,8 @@ func (t *tally) recordCells() []string {
 	return names
 }
 
-// joinDays sorts additions to months by cell, and makes one of those to the same cell.
+// joinDays makes one addition of those to the same month, which follow each other.
 func joinDays(list []addition) []addition {
-	sortCells(list)
 	n := 0
 	for i := range list {
 		if n == 0 || list[n-1].cell != list[i].cell {
@@ -168,7 +173,13 @@ func joinDays(list []addition) []addition {
 			n++
 			continue
 		}
-		to, from := list[n-1].adder.(*monthCell), list[i].adder.(*monthCell)
+		to, ok := list[n-1].adder.(*monthCell)
+		from, isMonth := list[i].adder.(*monthCell)
+		if !ok || !isMonth {
+			list[n] = list[i]
+			n++
+			continue
+		}
 		to.more = append(to.more, from.first)
 		list[n-1].with = append(list[n-1].with, list[i].with...)
 	}

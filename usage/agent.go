@@ -166,8 +166,8 @@ func clip(text string, most int) string { return text[:min(len(text), most)] }
 // classes remembers the classes of user agents by their hashes. Readers take no lock. A hash has a row of places, so that agents that are seen often do not
 // replace each other: to find a class again takes many microseconds.
 type classes struct {
+	table [512][classRow]atomic.Uint64 // the hash, with the class in its lowest bits. It is the first, so that a row is one line of the processor's cache
 	seed  maphash.Seed
-	table [512][classRow]atomic.Uint64 // the hash, with the class in its lowest bits
 }
 
 const (

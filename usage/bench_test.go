@@ -74,9 +74,12 @@ func BenchmarkFlush(b *testing.B) {
 	b.ReportAllocs()
 	for n := 0; n < b.N; n += names {
 		for i := range names {
-			h.counter.tally.count(&reading{at: noon.Unix(), id: stele.StoredID("ark", fmt.Sprintf("ark:12345/n%06d", i*7919%names)), visitor: 7, class: Regular, kind: Redirect})
+			h.counter.tally.count(&reading{at: noon.Unix(), id: stele.StoredID("ark", fmt.Sprintf("ark:12345/n%06d", i*7919%names)), visitor: uint64(n), class: Regular, kind: Redirect})
 		}
 		h.counter.flush(noon)
 	}
 	b.StopTimer()
+	if s := h.counter.Stats(); s.Failed > 0 || s.Waiting > 0 {
+		b.Errorf("%+v", s)
+	}
 }

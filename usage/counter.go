@@ -49,11 +49,12 @@ type Options struct {
 type Counter struct {
 	o       Options
 	schemes []string
+	seed    maphash.Seed // of the hashes of names
 	key     *dayKey
 	classes *classes
+	rings   []*ring
 	second  atomic.Uint32 // the time, in Unix seconds
 	day     atomic.Int64  // of the key
-	rings   []*ring
 	rare    chan rare
 	wake    chan struct{} // tells Run that many hits wait
 
@@ -123,6 +124,7 @@ func New(o Options) *Counter {
 		c.rings = append(c.rings, newRing(ringSize))
 	}
 	c.tally = newTally(func(id stele.ID) stele.NamespaceKey { return o.Space(c.ctx, id) })
+	c.seed = c.tally.seed
 	now := o.Now()
 	c.flushed = now.Unix()
 	c.day.Store(c.flushed / secondsDay)
@@ -164,7 +166,7 @@ func (c *Counter) add(kind Kind, id stele.ID, from netip.Addr, agent, referrer s
 	if c.o.Country != nil {
 		visitor = withCountry(visitor, c.o.Country(from))
 	}
-	e := event{text: id.String(), name: maphash.String(c.tally.seed, id.String()), visitor: visitor, second: uint16(c.second.Load()), scheme: uint8(scheme), what: uint8(kind)<<4 | uint8(class)}
+	e := event{text: id.String(), name: maphash.String(c.seed, id.String()), visitor: visitor, second: uint16(c.second.Load()), scheme: uint8(scheme), what: uint8(kind)<<4 | uint8(class)}
 	host := refererHost(referrer)
 	if class == unclassified || host != "" && class != Robot {
 		r := rare{event: e, host: host, known: class}
@@ -361,11 +363,7 @@ func (c *Counter) drain(now time.Time) {
 // countBatch counts hits. First it reads, for all of them, where the last clicks of their readers are: the processor waits for memory once
 // instead of once for each.
 func (c *Counter) countBatch(batch []event, now int64) {
-	var sum uint64
-	for i := range batch {
-		sum += c.tally.touch(&batch[i])
-	}
-	c.touched = sum
+	c.touched = c.tally.touch(batch)
 	for i := range batch {
 		c.count(&batch[i], now, Class(batch[i].what&15), "")
 	}
@@ -402,13 +400,14 @@ func (c *Counter) Stats() Stats {
 func (c *Counter) flush(now time.Time) {
 	c.flushed = now.Unix()
 	c.tally.tellVisitors()
-	list := c.tally.additions()
+	var others []addition
 	if c.o.Zones != nil {
-		list = append(list, c.zoneAdditions(now)...)
+		others = c.zoneAdditions(now)
 	}
-	if len(list) > 0 {
-		list = append(list, began(now))
+	if len(others) > 0 || !c.tally.isEmpty() {
+		others = append(others, began(now))
 	}
+	list := c.tally.additions(others...)
 	hits := c.hits // more are counted while these are written
 	left, err := c.keeper.keep(c.ctx, now, list)
 	if left == 0 {

@@ -57,7 +57,7 @@ func tagOf(key uint64) uint64 {
 	return uniqueBit << 1
 }
 
-// touch reads the slot of a key, and returns what does not matter: the processor fetches those of many keys at once.
+// touch reads the slot of a key; see [tally.touch].
 func (p *pairs) touch(key uint64) uint64 { return p.slots[key>>p.shift] }
 
 // add adds a pair that is not known. It returns false if there is no room.

@@ -24,11 +24,11 @@ type hit struct {
 // ring is a bounded queue of hits: many goroutines write, one reads, and none waits (Vyukov's bounded queue). A slot
 // whose turn is the position of the writer is free; one more, and it is full.
 type ring struct {
+	slots []hit
 	tail  atomic.Uint32 // where the next writer writes
 	_     [60]byte      // writers and the reader use different lines of the processor's cache
 	head  uint32        // where the reader reads
 	_     [60]byte
-	slots []hit
 }
 
 // newRing returns a ring of size slots, a power of two.

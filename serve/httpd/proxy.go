@@ -102,6 +102,9 @@ func IsFromProxy(r *http.Request) bool {
 // ClientAddr returns the address of the sender of a request, the zero one if there is none.
 // After [Proxies.Before] it is the client's and not the proxy's.
 func ClientAddr(r *http.Request) netip.Addr {
+	if addr, ok := parseIPv4(r.RemoteAddr); ok {
+		return addr
+	}
 	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		return at.Addr().Unmap().WithZone("")
 	}
@@ -110,6 +113,43 @@ func ClientAddr(r *http.Request) netip.Addr {
 		return netip.Addr{}
 	}
 	return addr.Unmap().WithZone("")
+}
+
+// parseIPv4 is [netip.ParseAddrPort] for most of what [http.Server] writes, in a third of its time: each redirect that is counted needs it.
+// It returns false for what it does not know.
+func parseIPv4(text string) (netip.Addr, bool) {
+	var octets [4]byte
+	n, number, digits := 0, 0, 0
+	for i := range len(text) {
+		switch c := text[i]; {
+		case '0' <= c && c <= '9' && digits < 3:
+			if digits++; digits > 1 && number == 0 {
+				return netip.Addr{}, false // 01
+			}
+			number = number*10 + int(c-'0')
+		case (c == '.' && n < 3 || c == ':' && n == 3) && digits > 0 && number < 256:
+			octets[n] = byte(number)
+			n, number, digits = n+1, 0, 0
+			if n == 4 {
+				return netip.AddrFrom4(octets), isPort(text[i+1:])
+			}
+		default:
+			return netip.Addr{}, false
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// isPort reports whether a text is the number of a port, in at most five digits.
+func isPort(text string) bool {
+	number := 0
+	for i := range len(text) {
+		if text[i] < '0' || '9' < text[i] || i == 5 {
+			return false
+		}
+		number = number*10 + int(text[i]-'0')
+	}
+	return text != "" && number < 1<<16
 }
 
 // straight returns a proxy's request as the client's.
