@@ -405,6 +405,9 @@ func (r *logRun) named(target string) (n logName, err error) {
 	return n, nil
 }
 
+// nameInQuery begins the paths of requests whose query is a name (RFC 2169).
+const nameInQuery = "uri-res/"
+
 // identifiers returns what the target of a request may name, as the resolver reads it: the path after the base as a name, and as part of a link to the host.
 func (r *logRun) identifiers(target string) (list []stele.ID) {
 	if at := strings.Index(target, "://"); at >= 0 && at < 6 { // of a request to a proxy
@@ -417,7 +420,7 @@ func (r *logRun) identifiers(target string) (list []stele.ID) {
 	}
 	text = strings.TrimPrefix(text, ".info/")
 	path, query, _ := strings.Cut(text, "?")
-	if strings.HasPrefix(path, "uri-res/") {
+	if strings.HasPrefix(path, nameInQuery) {
 		path = query
 	}
 	plain := path

@@ -8,23 +8,26 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"net/netip"
 	"strings"
 )
 
-// MaskLog returns a log file without its readers, for a server that counts it: addresses do not travel. Each line keeps its length, its time, its request and
-// its user agent. In place of the address it has a hash with a key that is in the memory of this process only, in place of names of users and all fields that are not counted x, and of
-// referring pages only the host stays. A line that can't be read is x.
+// MaskLog returns a log file without its readers, for a server that counts it: addresses do not travel. Each line keeps its length, its time, the path of its
+// request and its user agent. In place of the address it has a hash with a key that is in the memory of this process only, or of the network of the address if
+// networks says so. In place of names of users, of queries that do not name what is asked for and of all fields that are not counted it has x, and of
+// referring pages only the host stays. A line or a request that can't be read is x.
 //
 // So the server counts the same as it would of the file itself, except countries, and knows a file that it has counted, masked or not.
-func MaskLog(in io.Reader) io.Reader {
+func MaskLog(in io.Reader, networks bool) io.Reader {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails, see crypto/rand
-	return &logMask{in: bufio.NewReaderSize(in, maxLogLine), key: key}
+	return &logMask{in: bufio.NewReaderSize(in, maxLogLine), key: key, cut: networks}
 }
 
 type logMask struct {
 	in   *bufio.Reader
 	key  []byte
+	cut  bool   // tell readers apart by the network of their addresses
 	long bool   // the line goes on
 	rest []byte // that is not read yet
 	err  error
@@ -75,7 +78,7 @@ func (m *logMask) line(text string, whole bool) []byte {
 	clock, rest, _ := strings.Cut(rest, `] "`)
 	b = append(append(b, clock...), `] "`...)
 	_, after, _ := cutQuoted(rest)
-	b = append(b, rest[:len(rest)-len(after)]...)
+	b = append(maskRequest(b, rest[:len(rest)-len(after)-1], l.method != ""), '"')
 	rest = afterSize(after)
 	b = append(b, after[:len(after)-len(rest)]...)
 	if _, ok := parseLogLine(body, true); ok { // the user agent stays
@@ -84,6 +87,29 @@ func (m *logMask) line(text string, whole bool) []byte {
 		b, rest = append(b, rest[:len(rest)-len(after)]...), after
 	}
 	return append(solid(b, rest), end...)
+}
+
+// maskRequest appends the field of a request without the query of its target, which may have anything that a reader typed. Only the query of
+// /uri-res/ names what is asked for. A request that can't be read has no target.
+func maskRequest(b []byte, field string, readable bool) []byte {
+	if !readable || hasOddEscape(field) {
+		return solid(b, field)
+	}
+	begin, end := strings.IndexByte(field, '?')+1, strings.LastIndexByte(field, ' ')
+	if begin == 0 || begin > end || strings.Contains(field[:begin], nameInQuery) {
+		return append(b, field...)
+	}
+	return append(solid(append(b, field[:begin]...), field[begin:end]), field[end:]...)
+}
+
+// hasOddEscape reports whether a field has a blank or a question mark as an escape: servers do not write them so, and where the query is would not be sure.
+func hasOddEscape(field string) bool {
+	for _, escape := range []string{`\ `, `\?`, `\x20`, `\x3f`, `\x3F`} {
+		if strings.Contains(field, escape) {
+			return true
+		}
+	}
+	return false
 }
 
 // afterSize returns what follows the status and the size of an answer.
@@ -144,8 +170,12 @@ func hidden(b []byte, text string) []byte {
 
 // reader appends a text of the same length as the address of a reader, which tells readers apart: it is not an address.
 func (m *logMask) reader(b []byte, client string) []byte {
+	known := client
+	if from, err := netip.ParseAddr(client); err == nil && m.cut {
+		known = cut(from).String()
+	}
 	mac := hmac.New(sha256.New, m.key)
-	_, _ = mac.Write([]byte(client)) // a hash never fails
+	_, _ = mac.Write([]byte(known)) // a hash never fails
 	text := base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 	for len(text) < len(client) {
 		text += "x"

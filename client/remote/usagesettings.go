@@ -15,15 +15,23 @@ func (r *Registry) UsageSettings(ctx context.Context, key stele.NamespaceKey) (r
 	return r.usageSettings(ctx, "show usage settings", key, &ask{method: http.MethodGet, path: pathOf("usagesettings", key.String()), again: true})
 }
 
-// SetUsageSettings changes how the use of a namespace is counted. Another change at the same time may be lost.
+// SetUsageSettings changes how the use of a namespace is counted. It sends what it changes: another change at the same time is lost only if it is of the same setting.
 func (r *Registry) SetUsageSettings(ctx context.Context, key stele.NamespaceKey, change func(*registrar.UsageSettings)) (registrar.UsageSettings, error) {
 	u, err := r.UsageSettings(ctx, key)
 	if err != nil {
 		return u, err
 	}
-	change(&u)
+	next := u
+	change(&next)
+	var d apijson.UsageSettingsChange
+	if next.CountAll != u.CountAll {
+		d.CountAll = &next.CountAll
+	}
+	if next.Public != u.Public {
+		d.Public = &next.Public
+	}
 	const op = "set usage settings"
-	text, err := json.Marshal(&apijson.UsageSettings{CountAll: u.CountAll, Public: u.Public})
+	text, err := json.Marshal(&d)
 	if err != nil {
 		return u, tell(op, err)
 	}

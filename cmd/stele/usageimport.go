@@ -48,8 +48,11 @@ its own answers are not in it.
 The registry is a folder or a database. A server that has a folder open must be stopped, or
 is sent the files with --server: an administrator may. It counts them by its own lists of robots,
 and by the same rules. Addresses do not travel: in their place are hashes by which readers
-can be told apart in this file only, so countries are not counted. --send-addresses sends
-the lines as they are. If the connection breaks for long, give the same command again.`,
+can be told apart in this file only, so countries are not counted, and --cut-addresses is
+what tells readers of one network apart or not: the setting usage-cut-addresses of the server
+is for addresses. Queries do not travel either, except those of /uri-res/, which are names.
+--send-addresses sends the lines as they are. If the connection breaks for long, give the
+same command again.`,
 		Example: `  stele usage import --dry-run access.log
   stele usage import --format combined /var/log/nginx/access.log.*.gz
   stele usage import --base /resolve/ --host id.example.org access.log`,
@@ -141,7 +144,7 @@ func (p *program) sendLog(ctx context.Context, r *remote.Registry, o apijson.Usa
 	defer func() { bar.End() }()
 	var in io.Reader = f.Text()
 	if o.Masked {
-		in = counting.MaskLog(in)
+		in = counting.MaskLog(in, o.Cut)
 	}
 	o.Name = name
 	return r.CountLog(ctx, in, o, func(n int) { bar.Add(n) }, func(int) {})

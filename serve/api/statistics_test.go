@@ -63,6 +63,30 @@ func TestUsageTables(t *testing.T) {
 	}
 }
 
+// TestUsageSettings checks that a change leaves what it does not have as it is, and that a client may send back what it was told.
+func TestUsageSettings(t *testing.T) {
+	s := newSite(t)
+	const path = Root + "/usagesettings/ark:12345"
+	var u apijson.UsageSettings
+	for _, c := range []struct {
+		body             string
+		countAll, public bool
+	}{
+		{`{"public":true}`, false, true},
+		{`{"countAll":true}`, true, true},
+		{`{}`, true, true},
+		{`{"public":false}`, true, false},
+		{`{"countAll":false,"by":"ann","changed":"2026-11-17T12:00:00Z"}`, false, false},
+	} {
+		s.ask(theAdmin, "PUT", path, c.body).want(t, 200)
+		s.ask(theAdmin, "GET", path, "").want(t, 200).read(t, &u)
+		if u.CountAll != c.countAll || u.Public != c.public || u.By == "ann" {
+			t.Errorf("after %s: %+v", c.body, u)
+		}
+		u = apijson.UsageSettings{}
+	}
+}
+
 // TestUsageLogs sends a log file in pieces, and has it counted.
 func TestUsageLogs(t *testing.T) {
 	s := newSite(t)

@@ -30,9 +30,9 @@ func (h *Handler) usageSettingsOperations() []operation {
 	}, {
 		name: "putUsageSettings", method: http.MethodPut, path: "usagesettings/{prefix}", group: "Namespaces", tail: prefixInPath,
 		summary: "Set how the use of a namespace is counted",
-		about:   "Servers follow within half a minute. What is left out is switched off.",
+		about:   "Servers follow within half a minute. What is left out stays as it is.",
 		asks:    owner, scope: auth.ScopeAdmin,
-		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.UsageSettings{}, example: `{"countAll":true,"public":true}`},
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.UsageSettingsChange{}, example: `{"countAll":true,"public":true}`},
 		answers: []answer{settings},
 		fails:   []int{404, 409},
 		serve:   h.putUsageSettings,
@@ -48,11 +48,18 @@ func (h *Handler) putUsageSettings(c *call) error {
 	if err != nil {
 		return err
 	}
-	var want apijson.UsageSettings
+	var want apijson.UsageSettingsChange
 	if err := c.decode(&want); err != nil {
 		return err
 	}
-	u, err := h.o.Registrar.SetUsageSettings(c.ctx, key, func(u *registrar.UsageSettings) { u.CountAll, u.Public = want.CountAll, want.Public })
+	u, err := h.o.Registrar.SetUsageSettings(c.ctx, key, func(u *registrar.UsageSettings) {
+		if want.CountAll != nil {
+			u.CountAll = *want.CountAll
+		}
+		if want.Public != nil {
+			u.Public = *want.Public
+		}
+	})
 	if err != nil {
 		return err
 	}
