@@ -134,22 +134,31 @@ func (r *Registrar) parseUsageSpace(c stele.Cell) (u UsageSettings, ok bool) {
 	return u, true
 }
 
-// PublicUsage returns whose figures of use all callers may see, of a namespace and those below it: of each that says so itself, since the owners of one
-// below may not want it. None can be listed. The namespace is nil if its figures are not public. Those of the root of a scheme never are: what is there belongs
-// to no namespace, and has no owner.
-func (r *Registrar) PublicUsage(ctx context.Context, key stele.NamespaceKey) (seen UsageSight, ns *stele.Namespace, err error) {
+// PublicNamespace returns a namespace whose figures of use all callers may see; nil if there is none. Those of the root of a scheme never are public: what is
+// there belongs to no namespace, and has no owner.
+func (r *Registrar) PublicNamespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
 	s, err := r.view(ctx)
 	if err != nil || key.Prefix == "" || s.Get(key) == nil {
-		return seen, nil, err
+		return nil, err
 	}
 	if u, _, err := r.readUsageSettings(ctx, opReadUsage, key); err != nil || !u.Public {
-		return seen, nil, err
+		return nil, err
+	}
+	return cloneNamespace(s.Get(key).Namespace), nil
+}
+
+// PublicUsage returns whose figures of use all callers may see, of a namespace that [Registrar.PublicNamespace] returns and those below it: of each that says so
+// itself, since the owners of one below may not want it. No name can be listed.
+func (r *Registrar) PublicUsage(ctx context.Context, key stele.NamespaceKey) (seen UsageSight, err error) {
+	s, err := r.view(ctx)
+	if err != nil {
+		return seen, err
 	}
 	public := make(map[stele.NamespaceKey]bool)
 	prefix := usageSpaceCells + key.Scheme + "\x00" + key.Prefix[:min(len(key.Prefix), MaxUsageText)]
 	for c, err := range r.store.Cells(ctx, prefix, "") {
 		if err != nil {
-			return seen, nil, tell(opReadUsage, err)
+			return seen, tell(opReadUsage, err)
 		}
 		if u, ok := r.parseUsageSpace(c); ok && u.Public && s.Get(u.Key()) != nil {
 			public[u.Key()] = true
@@ -157,7 +166,7 @@ func (r *Registrar) PublicUsage(ctx context.Context, key stele.NamespaceKey) (se
 	}
 	seen.Sees = func(key stele.NamespaceKey) bool { return public[key] }
 	seen.Lists = func(stele.ID) bool { return false }
-	return seen, cloneNamespace(s.Get(key).Namespace), nil
+	return seen, nil
 }
 
 // PubliclyUsed returns the record that has a name, if the figures of its namespace are public, and the namespace. It never returns one that is reserved,

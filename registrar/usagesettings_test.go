@@ -61,8 +61,11 @@ func TestUsageSettingsLong(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 	}
-	seen, ns, err := f.PublicUsage(t.Context(), f.key(long+"1"))
-	if err != nil || ns == nil || !seen.Sees(f.key(long+"1")) {
+	seen, err := f.PublicUsage(t.Context(), f.key(long+"1"))
+	if err != nil || !seen.Sees(f.key(long+"1")) {
+		t.Error(err)
+	}
+	if ns, err := f.PublicNamespace(t.Context(), f.key(long+"1")); ns == nil || err != nil {
 		t.Errorf("%+v, %v", ns, err)
 	}
 }

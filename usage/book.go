@@ -20,6 +20,8 @@ type Book struct {
 	Registrar *registrar.Registrar
 	Schemes   *stele.Schemes
 	Log       *slog.Logger // gets what can't be read; may be nil
+
+	public publicReports
 }
 
 // damaged notes that a cell can't be read. A report goes on without it.
@@ -215,30 +217,38 @@ func (b *Book) record(ctx context.Context, r *apijson.Usage, s span, id stele.ID
 // prefix reports the names with a prefix: by name, or the sums of its namespaces. Where it is not the prefix of a
 // namespace, its names are added up.
 func (b *Book) prefix(ctx context.Context, r *apijson.Usage, s span, key stele.NamespaceKey, limit int) error {
-	kind := recordCells
 	sight, err := b.Registrar.SightOfUsage(ctx, key)
 	if isRefusal(err) && isPublicOrder(r.By) {
-		public, ns, fault := b.Registrar.PublicUsage(ctx, key)
-		switch {
-		case fault != nil:
+		if found, fault := b.publicSums(ctx, r, s, key); found || fault != nil {
 			return fault
-		case ns != nil: // the sums of the namespace only: whether some prefix has figures would tell the names with it
-			sight, kind, err = public, spaceCells, nil
-			s, r.Name, r.Title = b.wholeMonths(r, s), key.Prefix, ns.Title
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if r.By != byName && kind == recordCells {
+	kind := recordCells
+	if r.By != byName {
 		if _, err := b.Registrar.Namespace(ctx, key); err == nil {
 			kind = spaceCells
 		}
 	}
 	sums := newSums(r.By, limit)
+	if err := b.addUp(ctx, r, s, key, kind, sight, sums); err != nil {
+		return err
+	}
+	sums.fill(r)
+	return nil
+}
+
+// addUp adds up the figures of the names with a prefix that a caller may see, or those of its namespaces.
+func (b *Book) addUp(ctx context.Context, r *apijson.Usage, s span, key stele.NamespaceKey, kind string, sight registrar.UsageSight, sums *sums) error {
+	cells := 0
 	for c, err := range b.Registrar.UsageList(asServer(ctx), kind+key.Scheme+"\x00"+clip(key.Prefix, maxCellText), "") {
 		if err != nil {
 			return err
+		}
+		if cells++; r.Public && cells > maxPublicCells {
+			return tooManySpaces()
 		}
 		scheme, text, rest, ok := cutCell(c.Name[len(kind):], 2)
 		if !ok || !s.touches(monthOf(rest)) {
@@ -262,13 +272,6 @@ func (b *Book) prefix(ctx context.Context, r *apijson.Usage, s span, key stele.N
 		if err := sums.add(text, monthOf(rest), &m, s); err != nil {
 			return err
 		}
-	}
-	sums.fill(r)
-	if r.Public { // how many names lead nowhere is for those who can mend it
-		for i := range r.Rows {
-			r.Rows[i].Failures = 0
-		}
-		r.Total.Failures = 0
 	}
 	return nil
 }

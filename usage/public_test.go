@@ -137,7 +137,65 @@ func TestPublicFigures(t *testing.T) {
 		t.Errorf("report: %v", err)
 	}
 	public("ark:12345", false)
+	if diff := cmp.Diff([]string{unknown}, ask("", apijson.UsageQuery{Name: "ark:12345"})); diff != "" {
+		t.Errorf("after: %s", diff)
+	}
 	if diff := cmp.Diff([]string{unknown}, ask("", apijson.UsageQuery{Name: "ark:12345/x1"})); diff != "" {
 		t.Errorf("after: %s", diff)
+	}
+}
+
+// TestPublicWork checks that what the public asks for is read once in half a minute however often it is asked for, and that it is not read if there is too much.
+func TestPublicWork(t *testing.T) {
+	book, store, admin := year(t, 1)
+	key := stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"}
+	if _, err := book.Registrar.SetUsageSettings(admin, key, func(u *registrar.UsageSettings) { u.Public = true }); err != nil {
+		t.Fatal(err)
+	}
+	anyone := auth.With(t.Context(), auth.Principal{})
+	var first *apijson.Usage
+	for n := range 3 {
+		*store = askedStore{Store: store.Store}
+		r, err := book.Report(anyone, apijson.UsageQuery{Name: "ark:12345"})
+		if err != nil || len(r.Rows) == 0 || !r.Public {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if n == 0 {
+			first = r
+			continue
+		}
+		if diff := cmp.Diff(first, r); diff != "" || store.scans > 0 {
+			t.Errorf("%d scans; %s", store.scans, diff)
+		}
+		r.Rows[0].Regular = 77 // a caller's own
+	}
+	other, err := book.Report(anyone, apijson.UsageQuery{Name: "ark:12345", Until: "2026-08"})
+	if err != nil || cmp.Equal(first.Rows, other.Rows) {
+		t.Errorf("another period is %+v, %v", other, err)
+	}
+
+	once := appendMonth(nil, &Month{Days: []Day{{3, Counts{Regulars: 1}}}})
+	var changes []stele.CellChange
+	for n := range maxPublicCells {
+		changes = append(changes, stele.CellChange{Name: spaceCell(stele.NamespaceKey{Scheme: "ark", Prefix: fmt.Sprintf("ark:12345/%06d", n)}, DateOf(noon).number()), After: once})
+		if len(changes) == cellsAtOnce {
+			if err := book.Registrar.KeepUsage(admin, changes...); err != nil {
+				t.Fatal(err)
+			}
+			changes = changes[:0]
+		}
+	}
+	book.public.list = nil
+	for range 2 {
+		*store = askedStore{Store: store.Store}
+		if _, err := book.Report(anyone, apijson.UsageQuery{Name: "ark:12345"}); stele.KindOf(err) != stele.Exhausted || store.cells > maxPublicCells+2 {
+			t.Errorf("%d cells were read: %v", store.cells, err)
+		}
+	}
+	if store.cells > 0 {
+		t.Errorf("that there are too many was found out again, from %d cells", store.cells)
+	}
+	if r, err := book.Report(admin, apijson.UsageQuery{Name: "ark:12345"}); err != nil || len(r.Rows) != 12 {
+		t.Errorf("an administrator sees %+v, %v", r, err)
 	}
 }

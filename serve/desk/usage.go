@@ -70,8 +70,7 @@ func (c *call) useCard(of, name, at string) (*deskpage.UseCard, error) {
 	if err != nil {
 		return nil, err
 	}
-	drawn.Chart.Small = true
-	v.Chart, err = drawn.Chart.HTML()
+	v.Chart, err = drawn.Small().HTML()
 	return v, err
 }
 

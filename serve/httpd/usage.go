@@ -63,8 +63,7 @@ func (h *Handler) useLine(r *http.Request, v *web.Info, rec *stele.Record) (*web
 	if err != nil {
 		return nil, err
 	}
-	drawn.Chart.Small = true
-	line.Chart, err = drawn.Chart.HTML()
+	line.Chart, err = drawn.Small().HTML()
 	return line, err
 }
 

@@ -54,6 +54,9 @@ func TestPublicUse(t *testing.T) {
 	if !strings.Contains(text, line) || !strings.Contains(text, "1,234 resolutions in 12 months") || !strings.Contains(text, `href="https://id.example.org/.usage/ark:12345/x1?of=record"`) || !strings.Contains(text, "<svg") {
 		t.Errorf("the page about the name: %s", text)
 	}
+	if strings.Contains(text, "table below") || !strings.Contains(text, "as bars.") {
+		t.Errorf("the page about the name speaks of a table that it does not have: %s", text)
+	}
 	if text := page("/.info/ark:12345/x1", "Authorization", "Bearer ann"); !strings.Contains(text, line) {
 		t.Error("a user does not see what all see")
 	}

@@ -50,6 +50,14 @@ type Row struct {
 type Drawn struct {
 	Chart chart.Chart
 	Table Table
+	alone string // label of the chart where the table is not on the page
+}
+
+// Small returns the chart as it stands beside a text, on a page without the table.
+func (d *Drawn) Small() *chart.Chart {
+	small := d.Chart
+	small.Small, small.Label = true, d.alone
+	return &small
 }
 
 // Draw makes a chart and a table of a report by months or days. Periods in which nothing happened are there too, and in the
@@ -79,6 +87,7 @@ func Draw(l *language.Language, report *apijson.Usage, now time.Time) (*Drawn, e
 		d.Table.Heads = append(d.Table.Heads, l.Text(c.head))
 	}
 	d.Chart.Label = l.Text("use.chart", "from", l.Day(times[0]), "until", l.Day(times[1]))
+	d.alone = l.Text("use.chart-alone", "from", l.Day(times[0]), "until", l.Day(times[1]))
 	month := "" // whose days were added up
 	for at := range p.each {
 		row := rows[at.Format(p.layout)]
