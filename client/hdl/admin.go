@@ -304,8 +304,9 @@ func (a *Administrator) challenged(ctx context.Context, w *walk, s *server, n *s
 		streamed: r.streamed, each: r.each, answers: r.operation, session: n, uncoded: true, pending: got.m.Envelope.Session}
 	got, err = a.c.ask(ctx, w, s, &second)
 	if err == nil && n != nil {
-		// Servers judge the rights of who a client says it is before the proof of that, so that other codes do not tell.
-		n.proved.CompareAndSwap(false, got.code() == hdl.Success)
+		// Servers judge the rights of who a client says it is before the proof of that, so that other codes do not tell. The
+		// proof for a reading does not hold for the rest of the session at all servers.
+		n.proved.CompareAndSwap(false, r.write && got.code() == hdl.Success)
 	}
 	return got, err
 }

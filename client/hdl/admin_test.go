@@ -295,3 +295,23 @@ func TestSessionWithoutKey(t *testing.T) {
 		t.Errorf("no key at all: %v", err)
 	}
 }
+
+// TestReadTogether: many goroutines read what is not for the public in one session, more often than an address may guess. The server
+// asks each time for a proof.
+func TestReadTogether(t *testing.T) {
+	w := newWorld(t)
+	a := w.administrator(w.client(), AdministratorOptions{})
+	var work sync.WaitGroup
+	for range 8 {
+		work.Go(func() {
+			for range 40 {
+				answer, err := a.Resolve(t.Context(), Query{Handle: prefix + "/SEC-1"})
+				if err != nil || len(answer.Values) != 3 {
+					t.Errorf("%d values, %v", len(answer.Values), err)
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+}

@@ -192,7 +192,12 @@ func (s *Server) prove(ctx context.Context, q *call, claimed handles.Identity, p
 	defer leave()
 	switch p.Type {
 	case hdl.TypePublicKey, hdl.TypeSecretKey:
-		return s.o.Handles.Verify(ctx, claimed, p)
+		who, err := s.o.Handles.Verify(ctx, claimed, p)
+		if err == nil && p.Type == hdl.TypePublicKey {
+			// A right proof is not a guess, and verifying a signature costs little: who reads many handles proves themselves for each.
+			s.guesses.Spend(limit.Client(q.from.Addr()), -1, s.o.Now())
+		}
+		return who, err
 	}
 	return handles.Identity{}, refuse(hdl.CannotAuthenticate, "Keys are of the types HS_PUBKEY and HS_SECKEY")
 }
