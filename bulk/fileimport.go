@@ -71,6 +71,9 @@ type FileImport struct {
 	File *File
 	Text *Reader // nil if other rows than those of this package are read
 	rows Rows
+
+	// Explain says why reading failed. Without one it is the file that can't be read to its end.
+	Explain func(error) error
 }
 
 // NewFileImport finds out what a file is, and how far an earlier import of it is.
@@ -116,5 +119,9 @@ func (im *FileImport) begin(ctx context.Context, to Destination, key string, tit
 
 // Run imports the rest of the file. Progress is called when the first row is about to be read.
 func (im *FileImport) Run(ctx context.Context, progress func() Progress) error {
-	return im.Importer.Run(ctx, im.rows, im.File.ReadError, progress)
+	explain := im.File.ReadError
+	if im.Explain != nil {
+		explain = im.Explain
+	}
+	return im.Importer.Run(ctx, im.rows, explain, progress)
 }

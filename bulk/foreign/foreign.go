@@ -1,6 +1,7 @@
 // Package foreign reads the files of other systems for an import, and writes files that they read:
 // one file of this package for each format. So far these are the files of Handle servers: JSON
-// exports, text dumps of Berkeley DB and the log of its transactions, SQL dumps, and batch files.
+// exports, text dumps of Berkeley DB and the log of its transactions, SQL dumps, and batch files; and a
+// server that runs, whose handles are listed first and then read one by one.
 //
 // A [Source] brings records to an import of package bulk, with a bookmark from which an interrupted
 // import continues. It streams files that have a record in one place. In other files what is known
@@ -78,6 +79,8 @@ type Source struct {
 	seen    map[string]bool // prefixes
 	notes   []string
 	err     error
+
+	progress func() int64 // how much is read, if the files do not say it; may be nil
 }
 
 // part is one thing that is read from its beginning to its end: a file, or what was sorted.
@@ -208,6 +211,9 @@ func (s *Source) SkipTo(end int64, line int) error {
 
 // Done implements [bulk.Rows].
 func (s *Source) Done() (read int64) {
+	if s.progress != nil {
+		return s.progress()
+	}
 	for _, f := range s.files {
 		read += f.Read.Load()
 	}
