@@ -28,6 +28,7 @@ type importOptions struct {
 	encoding string
 	index    bool
 	handle   foreignFlags
+	live     liveFlags
 }
 
 func (p *program) importCommand() *cobra.Command {
@@ -63,6 +64,12 @@ leaves out values that grant rights (HS_ADMIN, HS_VLIST, HS_PUBKEY) unless --wit
 is given, and secrets (HS_SECKEY) unless --with-secrets is given; it tells how many. The
 registry keeps secrets encrypted. docs/import.md describes the formats.
 
+With --from handle --live SERVER the arguments are prefixes, and import reads their handles
+from a Handle server that runs, as the administrator --identity. It lists the names first,
+and writes them to a file (see --list), so that an import that was interrupted continues.
+A handle that can't be read is rejected, with the reason. With --server, too, this program
+asks the Handle server, and not the server of the registry.
+
 Import prints the number of the import. 'stele import ls' lists imports, and 'stele
 revert --import NUMBER' undoes one.
 
@@ -82,6 +89,7 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
   stele import --from handle --create-namespaces export.json
   stele import --from handle --with-admins --with-secrets handles.dump nas.dump dbtxns.log
   stele import --from handle --format sql --map pids=handles dump.sql.gz
+  stele import --from handle --live hdl.example.org --identity 300:0.NA/20.500.12345 --identity-key admpriv.bin --with-admins --create-namespaces 20.500.12345
   stele import ls`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.handle.from != "" && len(args) > 1 {
@@ -120,6 +128,7 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
 	flags.BoolVar(&o.Fresh, "fresh", false, "ignore what the file says about when records were created and changed, and by whom")
 	usage.Choices(cmd, "encoding", bulk.Encodings()...)
 	o.handle.add(cmd)
+	o.live.add(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("map", cobra.NoFileCompletions)
 	cmd.AddCommand(p.importListCommand())
 	return cmd

@@ -48,16 +48,15 @@ func (h *foreignFlags) check(cmd *cobra.Command, o *importOptions) error {
 	case o.EmptyClears || cmd.Flags().Changed("encoding"):
 		return usage.Errorf(cmd, "flag.csv-only", "--empty-clears and --encoding are for CSV files, not for those of a Handle server")
 	}
-	_, err := o.names()
-	if err != nil {
+	if _, err := o.names(); err != nil {
 		return usage.Errorf(cmd, "", "--map: {cause}", err)
 	}
-	return nil
+	return o.live.check(cmd)
 }
 
 // unused refuses flags that need --from.
 func (h *foreignFlags) unused(cmd *cobra.Command) error {
-	for _, name := range []string{"format", "with-admins", "with-secrets", "create-namespaces"} {
+	for _, name := range append([]string{"format", "with-admins", "with-secrets", "create-namespaces", "live", "live-site"}, liveNames...) {
 		if cmd.Flags().Changed(name) {
 			return usage.Errorf(cmd, "flag.without-from", "--{flag} is for files of another system; give --from handle too", name)
 		}
@@ -85,6 +84,9 @@ func (p *program) importHandles(cmd *cobra.Command, paths []string, o importOpti
 	} else if far && o.handle.secrets {
 		return usage.Errorf(cmd, "flag.secrets-not-remote", "--with-secrets would send secrets in clear to the server; import on the machine of the registry, with --data or --store")
 	}
+	if o.live.isGiven() {
+		return p.importLive(cmd, paths, o)
+	}
 	var files []*bulk.File
 	defer func() {
 		for _, f := range files {
@@ -110,20 +112,9 @@ func (p *program) importFiles(ctx context.Context, l *Registry, files []*bulk.Fi
 	if err := mayGrant(ctx, l, o); err != nil {
 		return err
 	}
-	have := make(map[string]bool)
-	for ns, err := range l.Namespaces(ctx) {
-		if err != nil {
-			return err
-		}
-		have[ns.Prefix] = true
-	}
-	names, err := o.names()
+	reads, err := p.foreignOptions(ctx, l, &o)
 	if err != nil {
 		return err
-	}
-	reads := foreign.Options{
-		Schemes: l.Schemes, Format: foreign.Format(o.handle.format), Admins: o.handle.admins, Secrets: o.handle.secrets,
-		Merges: o.Update && !o.Replace, Namespaces: o.handle.namespaces, Has: func(prefix string) bool { return have[prefix] }, Map: names,
 	}
 	source, err := foreign.Open(files, reads)
 	if err != nil {
@@ -135,6 +126,22 @@ func (p *program) importFiles(ctx context.Context, l *Registry, files []*bulk.Fi
 	}, size)
 	p.tellLeftOut(source.Report())
 	return errors.Join(err, source.Close())
+}
+
+// foreignOptions says what is read, and how.
+func (p *program) foreignOptions(ctx context.Context, l *Registry, o *importOptions) (reads foreign.Options, err error) {
+	have := make(map[string]bool)
+	for ns, err := range l.Namespaces(ctx) {
+		if err != nil {
+			return reads, err
+		}
+		have[ns.Prefix] = true
+	}
+	names, err := o.names()
+	return foreign.Options{
+		Schemes: l.Schemes, Format: foreign.Format(o.handle.format), Admins: o.handle.admins, Secrets: o.handle.secrets,
+		Merges: o.Update && !o.Replace, Namespaces: o.handle.namespaces, Has: func(prefix string) bool { return have[prefix] }, Map: names,
+	}, err
 }
 
 // mayGrant makes sure that the user may import rights and secrets.

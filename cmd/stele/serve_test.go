@@ -48,6 +48,7 @@ type process struct {
 	https   string
 	metrics string
 	dns     string
+	hdl     string
 	stderr  *lockedBuffer
 	rest    chan string // of what it prints, once it has ended
 	ended   bool
@@ -99,11 +100,11 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	if err != nil {
 		t.Fatalf("the server says nothing: %v\n%s", err, p.stderr)
 	}
-	var at struct{ HTTP, HTTPS, Metrics, DNS string }
+	var at struct{ HTTP, HTTPS, Metrics, DNS, HDL string }
 	if err := json.Unmarshal([]byte(first), &at); err != nil {
 		t.Fatalf("%q: %v", first, err)
 	}
-	p.http, p.https, p.metrics, p.dns = at.HTTP, at.HTTPS, at.Metrics, at.DNS
+	p.http, p.https, p.metrics, p.dns, p.hdl = at.HTTP, at.HTTPS, at.Metrics, at.DNS, at.HDL
 	go func() {
 		text, _ := io.ReadAll(lines)
 		p.rest <- string(text)
