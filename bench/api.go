@@ -49,7 +49,7 @@ type apiServer struct {
 
 // startAPI starts our server over a folder, in which an administrator gets a token. It
 // runs on one core, or on all if that is negative.
-func (r *registryBench) startAPI(ctx context.Context, core int, data string) (*apiServer, error) {
+func (r *registryBench) startAPI(ctx context.Context, core int, data string, flags ...string) (*apiServer, error) {
 	if err := command(ctx, r.stele, "user", "add", "bench", "--admin", "--data", data); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (r *registryBench) startAPI(ctx context.Context, core int, data string) (*a
 	if err != nil {
 		return nil, fmt.Errorf("stele token create: %w", err)
 	}
-	return r.serveAPI(ctx, core, string(bytes.TrimSpace(token)), "--data", data)
+	return r.serveAPI(ctx, core, string(bytes.TrimSpace(token)), append([]string{"--data", data}, flags...)...)
 }
 
 // serveAPI starts our server with flags that say what it serves, for a user with a token.

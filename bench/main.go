@@ -58,18 +58,27 @@ type figure struct {
 func run(ctx context.Context, args []string) (err error) {
 	r := &registryBench{}
 	d := &dnsBench{registryBench: r, names: quickNames}
+	h := newHandleBench(d)
 	figures := []figure{
 		{"label", label}, {"parse", parse}, {"distributor", distributor},
 		{"import", r.imports}, {"search", r.searches}, {"desk", r.desk}, {"lookup", r.lookUps}, {"register", r.registers}, {"mint", r.mints},
 		{"http", r.redirects}, {"api", r.overHTTP}, {"shared", r.shared}, {"dns", d.answers}, {"resolve", d.resolves},
 		{"signed", d.signedAnswers}, {"transfer", d.transfers}, {"usage", d.counting}, {"report", r.yearReport}, {"links", r.checked},
+		{"handle-import", h.imports}, {"handle", h.resolution}, {"handle-write", h.creations},
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.IntVar(&r.records, "records", million, "how many records the registry has for import, lookup, http and shared;\nwhere it is given, how many names for dns, resolve, signed and transfer too, a million at most")
+	flags.IntVar(&r.records, "records", million, "how many records the registry has for import, lookup, http, handle and shared;\nwhere it is given, how many names for dns, resolve, signed, transfer and handle too, a million at most")
 	flags.StringVar(&r.folder, "folder", os.TempDir(), "where registries are made, and removed")
 	flags.StringVar(&r.profile, "profile", "", "for http: `file` to which a profile of the server is written, for the compiler; nothing is compared then")
 	bare := flags.String("bare", "", "answer at this `address` from a database, and do nothing else: a peer that shared starts")
 	database := flags.String("database", "", "`URL` of the database for -bare")
+	connections := flags.String("connections", "", "accept connections at this `address`, answer one message on each, and do nothing else: a peer that handle starts")
+	sizes := flags.String("sizes", "", "octets of a request and of an answer for -connections, as `N,M`")
+	var load loader
+	flags.StringVar(&load.way, "load", "", "send prepared requests, and print how many were answered: a load that handle starts; `WAY` is udp-hdl, udp-dns or tcp")
+	flags.StringVar(&load.address, "address", "", "`address` of the server for -load")
+	flags.StringVar(&load.requests, "requests", "", "`file` with the requests for -load")
+	flags.IntVar(&load.times, "times", 1, "how often -load sends them")
 	flags.Usage = func() {
 		fmt.Fprintf(flags.Output(), "bench [flags] [figure...]; figures are %s\n", strings.Join(names(figures), ", "))
 		flags.PrintDefaults()
@@ -82,9 +91,16 @@ func run(ctx context.Context, args []string) (err error) {
 	if *bare != "" {
 		return serveBare(ctx, *bare, *database)
 	}
+	if *connections != "" {
+		return serveSizes(ctx, *connections, *sizes)
+	}
+	if load.way != "" {
+		return load.run(ctx, os.Stdout)
+	}
 	flags.Visit(func(f *flag.Flag) {
 		if f.Name == "records" {
 			d.names = min(r.records, million)
+			h.names = d.names
 		}
 	})
 	if figures, err = choose(figures, flags.Args()); err != nil {
