@@ -63,7 +63,8 @@ var rooms = []room{
 	{folder: "internal/limit", may: ".", pure: true},
 	{folder: "internal/recordtest", may: "."},
 	{folder: "internal/progress", may: "internal/terminal"},
-	{folder: "internal/slab"}, // bytes only; the memory comes from the system
+	{folder: "internal/slab"},     // bytes only; the memory comes from the system
+	{folder: "internal/datagram"}, // sockets, and bytes
 	{folder: "internal/spelling", pure: true},
 	{folder: "internal/terminal", may: ".", pure: true},
 	{folder: "internal/wording", may: ".", pure: true},
@@ -109,8 +110,8 @@ var rooms = []room{
 	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds handles mint namespaces proof publish resolver registrar wire/hdl web", tests: "secret usage store/mem scheme/all"},
 	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "links usage store/mem scheme/all"},
 	{folder: "serve/desk", may: ". document internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage"},
-	{folder: "serve/hdld", may: ". internal/limit auth handles wire/hdl", tests: "document registrar resolver secret store/mem scheme/all"},
-	{folder: "serve/*", may: ". internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
+	{folder: "serve/hdld", may: ". internal/datagram internal/limit internal/slab auth handles wire/hdl", tests: "document registrar resolver secret store/mem scheme/all"},
+	{folder: "serve/*", may: ". internal/datagram internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web/chart", pure: true},
 	{folder: "web", may: ". document/apijson web/chart internal/wording auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal", may: "."},
@@ -155,10 +156,10 @@ var guests = []guest{
 	{"go.uber.org/zap", "server"}, // the log of certmagic, which is led into ours
 	{"github.com/vbauerster/mpb/v8", "internal/progress"},
 	{"github.com/klauspost/compress", "bulk serve/dnsd"},
-	{"golang.org/x/sys", "doctor internal/disk serve/dnsd server"}, // to swap two folders in one step; sockets
-	{"golang.org/x/text", "search web/language auth/password"},     // to compare words whatever their diacritics; to prepare passwords
-	{"golang.org/x/net", "links registrar usage"},                  // public suffixes, and the text of HTML
-	{"golang.org/x/crypto", "auth/password"},                       // argon2id
+	{"golang.org/x/sys", "doctor internal/datagram internal/disk server"}, // to swap two folders in one step; sockets
+	{"golang.org/x/text", "search web/language auth/password"},            // to compare words whatever their diacritics; to prepare passwords
+	{"golang.org/x/net", "links registrar usage"},                         // public suffixes, and the text of HTML
+	{"golang.org/x/crypto", "auth/password"},                              // argon2id
 	{"github.com/maypok86/otter/v2", "resolver client"},
 	{"rsc.io/qr", "web"},
 	{"github.com/nicksnyder/go-i18n/v2", "web/language"}, // plural forms

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/datagram"
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/publish"
 )
@@ -247,7 +248,7 @@ func (s *Server) open(ctx context.Context, addr string) (*listener, error) {
 		if l.tcp, err = lc.Listen(ctx, "tcp", addr); err != nil {
 			return nil, err
 		}
-		l.udp, err = openUDP(ctx, l.tcp.Addr().String(), s.o.Sockets)
+		l.udp, err = datagram.Open(ctx, l.tcp.Addr().String(), s.o.Sockets)
 		if err == nil {
 			return l, nil
 		}
