@@ -52,6 +52,8 @@ type cache struct {
 
 	writes atomic.Uint64   // grows after this process has committed a record, before its names are forgotten
 	asked  []atomic.Uint32 // marks of names that clients asked for
+
+	epochs []atomic.Uint32 // how often a name was forgotten that has this epoch; see Epoch
 }
 
 const numShards = 512
@@ -89,7 +91,7 @@ type entry struct {
 }
 
 func newCache(store stele.Records, o Options) *cache {
-	c := &cache{store: store, now: o.Now, age: o.CacheAge, lags: o.Lagging, seed: maphash.MakeSeed()}
+	c := &cache{store: store, now: o.Now, age: o.CacheAge, lags: o.Lagging, seed: maphash.MakeSeed(), epochs: make([]atomic.Uint32, numEpochs)}
 	if o.RedirectBytes > 0 && o.CacheAge == 0 { // redirect entries do not expire
 		c.redirects = newRedirectCache(o.RedirectBytes)
 	}
@@ -270,14 +272,12 @@ func (c *cache) keepRedirect(t ticket, name stele.ID, record *stele.Record) bool
 
 // forget removes what is kept under a name, and makes its tickets worthless.
 func (c *cache) forget(name stele.ID) {
-	if c.kept == nil && c.redirects == nil {
-		return
-	}
 	c.writes.Add(1)
 	t := c.ticket(name)
 	t.shard.Lock()
 	defer t.shard.Unlock()
 	t.shard.forgotten++
+	c.epochs[epochOf(t.hash)].Add(1)
 	if c.kept != nil {
 		c.kept.Invalidate(name)
 	}

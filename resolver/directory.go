@@ -21,7 +21,7 @@ type directory struct {
 
 	// As with the tickets of cache: what was read before forget was called is not kept.
 	mu        sync.Mutex
-	forgotten uint64
+	forgotten atomic.Uint64
 	kept      atomic.Pointer[snapshot] // nil: to be read
 }
 
@@ -43,7 +43,7 @@ func newDirectory(store stele.Namespaces, schemes *stele.Schemes, o Options) *di
 func (d *directory) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.forgotten++
+	d.forgotten.Add(1)
 	d.kept.Store(nil)
 }
 
@@ -94,7 +94,7 @@ func (d *directory) all(ctx context.Context) (*snapshot, error) {
 		return s, nil
 	}
 	d.mu.Lock()
-	forgotten := d.forgotten
+	forgotten := d.forgotten.Load()
 	d.mu.Unlock()
 	s, err := d.read(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (d *directory) all(ctx context.Context) (*snapshot, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.forgotten == forgotten {
+	if d.forgotten.Load() == forgotten {
 		d.kept.Store(s)
 	}
 	return s, nil

@@ -110,7 +110,7 @@ func (r *Resolver) InvalidateUnknown() { r.records.forgetUnknown() }
 // InvalidateAll forgets everything: it is not known what other processes wrote.
 func (r *Resolver) InvalidateAll() {
 	r.records.forgetAll()
-	r.namespaces.forget()
+	r.namespaces.forget() // after it: this ends all epochs, also those taken while the records were still there
 }
 
 // Close returns the memory of the redirect cache to the system. Requests are answered
