@@ -183,6 +183,8 @@ var settings = []Setting{
 		What: "maximum memory for the cache of redirects, allocated as needed, with which the server answers without reading the registry; a name takes about 45 bytes; 0: no cache"},
 	{Name: "dns-cache", kind: sizeKind, Usual: "256MB", Example: "1GiB",
 		What: "maximum memory for the cache of packed DNS answers, if dns is on"},
+	{Name: "hdl-cache", kind: sizeKind, Usual: "256MB", Example: "1GiB",
+		What: "maximum memory for the cache of answers of the Handle protocol, allocated as needed, if hdl is on; an answer takes about 200 bytes"},
 	{Name: "dns-rate", kind: countKind, Usual: "20", Example: "200",
 		What: "rate limit of DNS answers over UDP: how often per second the server sends the same answer, or the same kind of error, to one network; 0: no limit"},
 	{Name: "dns-connections", kind: positiveKind, Usual: "1000", Example: "10000",
@@ -330,6 +332,7 @@ type Values struct {
 	Cache          int64             `koanf:"cache"`
 	RedirectCache  int64             `koanf:"redirect-cache"`
 	DNSCache       int64             `koanf:"dns-cache"`
+	HandleCache    int64             `koanf:"hdl-cache"`
 	DNSRate        int               `koanf:"dns-rate"`
 	DNSConnections int               `koanf:"dns-connections"`
 	DNSPerClient   int               `koanf:"dns-per-client"`

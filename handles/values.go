@@ -8,6 +8,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/internal/destination"
+	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -68,8 +69,23 @@ type Found struct {
 	// first who they are; see [Service.MayReadValues].
 	Restricted bool
 
+	// Epoch is for how long an answer with the values may be kept; see [Service.IsCurrent]. It is zero if it may not be kept.
+	Epoch Epoch
+
 	record *stele.Record
 }
+
+// Epoch says for how long an answer may be kept.
+type Epoch = resolver.Epoch
+
+// EpochBytes is how many bytes an epoch has as its method Put writes it.
+const EpochBytes = resolver.EpochBytes
+
+// ReadEpoch reads what the method Put of an epoch has written.
+func ReadEpoch(b []byte) Epoch { return resolver.ReadEpoch(b) }
+
+// IsCurrent reports whether an answer that was kept with the epoch is what a client would get now.
+func (s *Service) IsCurrent(e Epoch) bool { return s.o.Resolver.IsCurrent(e) }
 
 // Resolve looks a handle up for the public. A refusal with the code 303 comes with the values that
 // say where to ask instead.
@@ -78,7 +94,8 @@ func (s *Service) Resolve(ctx context.Context, q Asked) (*Found, error) {
 	if err != nil {
 		return nil, &Refusal{Code: hdl.InvalidHandle, Text: stele.Reason(err).Error(), Err: err}
 	}
-	record, err := s.o.Resolver.Record(ctx, auth.From(ctx), id)
+	who, epoch := auth.From(ctx), s.o.Resolver.Epoch(id)
+	record, err := s.o.Resolver.Record(ctx, who, id)
 	switch {
 	case err != nil:
 		return nil, refusalOf(err)
@@ -91,7 +108,11 @@ func (s *Service) Resolve(ctx context.Context, q Asked) (*Found, error) {
 	if record.State != stele.Active {
 		return nil, refuse(hdl.HandleNotFound, "")
 	}
-	return q.of(id, record)
+	found, err := q.of(id, record)
+	if err == nil && !found.Restricted && !who.IsKnown() && s.o.Resolver.MayKeep(epoch) {
+		found.Epoch = epoch
+	}
+	return found, err
 }
 
 // of selects from a record what was asked for.

@@ -50,7 +50,7 @@ func (s *server) startHandle(r *registry.Registry) error {
 	ctx, stop := context.WithCancel(auth.With(context.Background(), auth.Local()))
 	h.stop = stop
 	s.readSite(ctx, &h.site, r)
-	h.Server = hdld.New(hdld.Options{Handles: service, Now: s.now, Rand: rand.Reader, Log: s.log, Site: h.site.Load, AdminUDP: s.HandleAdminUDP})
+	h.Server = hdld.New(hdld.Options{Handles: service, Now: s.now, Rand: rand.Reader, Log: s.log, Site: h.site.Load, AdminUDP: s.HandleAdminUDP, CacheBytes: int(s.HandleCache)})
 	at := s.Handle
 	if s.hdl != nil {
 		at = texts(s.hdl.Addrs())

@@ -21,5 +21,6 @@ func (m *metrics) addHandle(stats func() hdld.Stats) {
 	add("refused", "Clients of the Handle protocol whose proof was wrong.", func(s hdld.Stats) uint64 { return s.Refused })
 	add("sessions", "Sessions of the Handle protocol that were set up.", func(s hdld.Stats) uint64 { return s.Sessions })
 	add("held", "Answers over UDP held back because the address may be forged.", func(s hdld.Stats) uint64 { return s.Held })
+	add("dropped", "Requests over UDP dropped because too many others waited for the registry.", func(s hdld.Stats) uint64 { return s.Dropped })
 	add("turned_away", "TCP connections closed at once, since there were too many.", func(s hdld.Stats) uint64 { return s.Turned })
 }

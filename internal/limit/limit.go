@@ -31,12 +31,15 @@ func (r *Refusal) Is(target error) bool { return target == r.Kind }
 
 // Client returns the name under which requests from an address are counted: the address,
 // or for IPv6 its network of 64 bits, all of which one client has.
-func Client(a netip.Addr) string {
+func Client(a netip.Addr) string { return Network(a).String() }
+
+// Network returns the same as an address: the first one of the network.
+func Network(a netip.Addr) netip.Addr {
 	a = a.Unmap().WithZone("")
 	if a.Is6() {
 		if network, err := a.Prefix(64); err == nil {
 			a = network.Addr()
 		}
 	}
-	return a.String()
+	return a
 }

@@ -49,7 +49,9 @@ const copied = hdl.Certify | hdl.CacheCertify | hdl.Encrypt | hdl.PublicOnly | h
 // lifetime is for how long an answer is good: a client refuses one whose time is over.
 const lifetime = 12 * time.Hour
 
-func (s *Server) expiration() uint32 { return uint32(s.o.Now().Add(lifetime).Unix()) }
+func (s *Server) expiration() uint32 { return expirationAt(s.o.Now()) }
+
+func expirationAt(now time.Time) uint32 { return uint32(now.Add(lifetime).Unix()) }
 
 // unreadable returns the answer to octets that are not a message. The texts are those of the reference.
 func (s *Server) unreadable(err error) []byte {
@@ -62,8 +64,17 @@ func (s *Server) unreadable(err error) []byte {
 	return m.Append(nil)
 }
 
-// answer answers a request. It reports whether the octets are a message.
+// answer answers a request, with what is kept if it can. It reports whether the octets are a message.
 func (s *Server) answer(ctx context.Context, q *call) bool {
+	if answer, ok := s.known(nil, q.raw, s.o.Now()); ok {
+		_ = q.send(answer)
+		return true
+	}
+	return s.work(ctx, q)
+}
+
+// work makes the answer to a request. It reports whether the octets are a message.
+func (s *Server) work(ctx context.Context, q *call) bool {
 	defer func() {
 		if fault := recover(); fault != nil { // it ends one answer, and not the server
 			s.o.Log.Error("a request of the Handle protocol broke off", "fault", fmt.Sprint(fault), "stack", string(debug.Stack()))
@@ -79,7 +90,7 @@ func (s *Server) answer(ctx context.Context, q *call) bool {
 		_ = q.send(s.unreadable(err))
 		return false
 	}
-	q.major3 = q.m.Envelope.Version.Major > hdl.Latest().Major
+	q.major3 = isMajor3(&q.m)
 	if q.sent == 0 {
 		q.sent = len(q.raw)
 	}
@@ -205,10 +216,7 @@ type replyOptions struct {
 // certified if it asked for that, and encrypted in a session where it must be.
 func (s *Server) reply(ctx context.Context, q *call, code hdl.ResponseCode, body []byte, o replyOptions) error {
 	site, v := s.o.Site(), q.version()
-	flags := q.m.Header.Flags&copied | q.keep | hdl.Recursive | o.flags
-	if site.Primary {
-		flags |= hdl.Authoritative
-	}
+	flags := answerFlags(q.m.Header.Flags, site) | q.keep | o.flags
 	if o.challenge {
 		flags |= hdl.ReturnDigest
 	}

@@ -102,13 +102,17 @@ func (s *Server) resolve(ctx context.Context, q *call) error {
 	if found.Restricted {
 		return s.administrate(ctx, q, &reading{s, asked, found})
 	}
-	return s.values(ctx, q, asked.Handle, found.Values, false)
+	answer, values := valuesBody(asked.Handle, found.Values)
+	s.keep(q, found, values)
+	return s.reply(ctx, q, hdl.Success, answer, replyOptions{})
 }
 
-// values answers with values.
-func (s *Server) values(ctx context.Context, q *call, handle string, values []stele.HandleValue, restricted bool) error {
-	body := hdl.AppendHandle(nil, handle)
-	return s.reply(ctx, q, hdl.Success, hdl.AppendValues(body, handles.WireValues(values)), replyOptions{restricted: restricted})
+// valuesBody returns the body of an answer with values, and the part of it that follows the handle.
+func valuesBody(handle string, list []stele.HandleValue) (body, values []byte) {
+	body = hdl.AppendHandle(nil, handle)
+	begin := len(body)
+	body = hdl.AppendValues(body, handles.WireValues(list))
+	return body, body[begin:]
 }
 
 // reading is the resolution of a handle whose values are not all for the public.
@@ -138,7 +142,8 @@ func (r *reading) run(ctx context.Context, q *call, who handles.Identity) error 
 	if err != nil {
 		return err
 	}
-	return r.s.values(ctx, q, r.asked.Handle, values, true)
+	body, _ := valuesBody(r.asked.Handle, values)
+	return r.s.reply(ctx, q, hdl.Success, body, replyOptions{restricted: true})
 }
 
 // write reads a request that writes values.

@@ -14,11 +14,13 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/stele-id/stele/handles"
+	"github.com/stele-id/stele/internal/datagram"
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/wire/hdl"
 )
@@ -35,8 +37,9 @@ type Options struct {
 	// must be fast.
 	Site func() *Site
 
-	Sockets int    // UDP sockets that are read at once; 0: 4
-	Limits  Limits // zero fields stand for the numbers beside them
+	Sockets    int    // UDP sockets of an address; 0: as many as there are processors to use
+	CacheBytes int    // for answers that are kept; 0: 256 MiB, of which it takes what it uses
+	Limits     Limits // zero fields stand for the numbers beside them
 
 	// AdminUDP says that UDP is an interface for administration too. In HS_SITE it usually is one for
 	// queries only, as the reference sets it up.
@@ -93,12 +96,15 @@ type Stats struct {
 	Refused        uint64 // wrongly
 	Sessions       uint64 // that were set up
 	Held           uint64 // answers over UDP that were replaced by a short one
+	Dropped        uint64 // requests over UDP that came while too many others waited
 	Turned         uint64 // connections that were closed at once
 }
 
 // Server answers requests. It is used by many goroutines at once.
 type Server struct {
 	o          Options
+	kept       *kept
+	buffers    sync.Pool // of *buffers
 	challenges *challenges
 	sessions   *sessions
 	fragments  *hdl.Collector
@@ -113,13 +119,13 @@ type Server struct {
 	end  context.CancelFunc
 
 	mu        sync.Mutex
-	packets   []net.PacketConn
+	packets   []*net.UDPConn
 	listeners []net.Listener
 	closed    bool
 	running   sync.WaitGroup
 
 	stats struct {
-		udp, tcp, http, unreadable, challenged, proved, refused, sessions, held, turned atomic.Uint64
+		udp, tcp, http, unreadable, challenged, proved, refused, sessions, held, dropped, turned atomic.Uint64
 	}
 }
 
@@ -142,10 +148,12 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.Sockets = cmp.Or(o.Sockets, 4)
-	s := &Server{o: o, challenges: newChallenges(o.Limits.Challenges), sessions: newSessions(o.Limits.Sessions),
+	o.Sockets = cmp.Or(o.Sockets, runtime.GOMAXPROCS(0))
+	o.CacheBytes = cmp.Or(o.CacheBytes, usualCache)
+	s := &Server{o: o, kept: newKept(o.CacheBytes), challenges: newChallenges(o.Limits.Challenges), sessions: newSessions(o.Limits.Sessions),
 		fragments: hdl.NewCollector(hdl.DefaultLimits()), spare: limit.NewRate(spareRate, spareBurst),
 		guesses: limit.NewRate(guessRate, guessBurst), proofs: newTurns(), agreements: newTurns(), signatures: newTurns()}
+	s.buffers.New = func() any { return &buffers{in: make([]byte, firstRead)} }
 	s.clients.most, s.clients.each = o.Limits.Connections, o.Limits.PerClient
 	s.base, s.end = context.WithCancel(context.Background())
 	return s
@@ -169,14 +177,14 @@ func (s *Server) turn(ctx context.Context, q *call, t *limit.Turns) (leave func(
 // Listen begins to answer at an address, over UDP and TCP. With port 0 both have the same free port.
 func (s *Server) Listen(ctx context.Context, address string) error {
 	const attempts = 20
-	var lc net.ListenConfig
+	lc := net.ListenConfig{KeepAlive: -1} // a connection ends soon in any case
 	for try := 0; ; try++ {
 		l, err := lc.Listen(ctx, "tcp", address)
 		if err != nil {
 			return err
 		}
 		at := l.Addr().(*net.TCPAddr).AddrPort()
-		p, err := lc.ListenPacket(ctx, "udp", at.String())
+		p, err := datagram.Open(ctx, at.String(), s.o.Sockets)
 		if err != nil {
 			_ = l.Close()
 			if _, port, _ := net.SplitHostPort(address); port == "0" && try < attempts {
@@ -188,17 +196,20 @@ func (s *Server) Listen(ctx context.Context, address string) error {
 	}
 }
 
-func (s *Server) serve(l net.Listener, p net.PacketConn) error {
+func (s *Server) serve(l net.Listener, packets []*net.UDPConn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		_, _ = l.Close(), p.Close()
+		_ = l.Close()
+		for _, p := range packets {
+			_ = p.Close()
+		}
 		return net.ErrClosed
 	}
-	s.listeners, s.packets = append(s.listeners, l), append(s.packets, p)
+	s.listeners, s.packets = append(s.listeners, l), append(s.packets, packets...)
 	s.running.Go(func() { s.accept(l) })
-	for range s.o.Sockets {
-		s.running.Go(func() { s.receive(p.(*net.UDPConn)) })
+	for _, p := range packets {
+		s.running.Go(func() { s.receive(p) })
 	}
 	return nil
 }
@@ -243,6 +254,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for _, p := range s.packets {
 		_ = p.Close()
 	}
+	s.kept.close()
 	return err
 }
 
@@ -257,7 +269,7 @@ func (s *Server) stopped() bool {
 func (s *Server) Stats() Stats {
 	n := &s.stats
 	return Stats{UDP: n.udp.Load(), TCP: n.tcp.Load(), HTTP: n.http.Load(), Unreadable: n.unreadable.Load(), Challenged: n.challenged.Load(),
-		Proved: n.proved.Load(), Refused: n.refused.Load(), Sessions: n.sessions.Load(), Held: n.held.Load(), Turned: n.turned.Load()}
+		Proved: n.proved.Load(), Refused: n.refused.Load(), Sessions: n.sessions.Load(), Held: n.held.Load(), Dropped: n.dropped.Load(), Turned: n.turned.Load()}
 }
 
 // pause waits a moment before something that failed is tried again.

@@ -1,6 +1,7 @@
 package hdld
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"net/netip"
@@ -24,26 +25,35 @@ func (s *Server) accept(l net.Listener) {
 			continue
 		}
 		from := c.RemoteAddr().(*net.TCPAddr).AddrPort()
-		leave, ok := s.clients.admit(c, from.Addr())
-		if !ok {
+		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+		network := limit.Network(from.Addr())
+		if !s.clients.admit(c, network) {
 			s.stats.turned.Add(1)
 			_ = c.Close()
 			continue
 		}
 		s.running.Go(func() {
-			defer leave()
-			defer c.Close()
 			s.converse(c, from)
+			_ = c.Close()
+			s.clients.leave(c, network)
 		})
 	}
 }
 
+// buffers are the memory of a connection.
+type buffers struct{ in, out []byte }
+
+// firstRead is how many octets of a connection are read at first: most requests are shorter.
+const firstRead = 4 << 10
+
 // converse answers the one request of a connection (section 1: the server closes after the response).
 func (s *Server) converse(c net.Conn, from netip.AddrPort) {
-	if err := c.SetReadDeadline(s.o.Now().Add(s.o.Limits.Request)); err != nil {
+	now := s.o.Now()
+	if err := c.SetReadDeadline(now.Add(s.o.Limits.Request)); err != nil {
 		return
 	}
-	request, err := hdl.ReadMessage(c)
+	b := s.buffers.Get().(*buffers)
+	request, err := readRequest(c, b.in)
 	if err != nil {
 		if _, ok := err.(*hdl.Error); !ok {
 			return // it ended, or took too long
@@ -63,9 +73,33 @@ func (s *Server) converse(c net.Conn, from netip.AddrPort) {
 		}
 		return
 	}
-	if !s.answer(s.base, &call{raw: request, from: from, via: viaTCP, send: write}) {
+	if answer, ok := s.known(b.out[:0], request, now); ok {
+		_ = write(answer) // a client that is gone does not need it
+		b.out = answer
+		s.buffers.Put(b)
+		return
+	}
+	if !s.work(s.base, &call{raw: request, from: from, via: viaTCP, send: write}) {
 		s.linger(c)
 	}
+}
+
+// readRequest reads a request, into the buffer if it has room for it.
+func readRequest(c net.Conn, buffer []byte) ([]byte, error) {
+	n, err := c.Read(buffer)
+	if err != nil {
+		return nil, err
+	}
+	if n >= hdl.EnvelopeSize {
+		e, err := hdl.ParseEnvelope(buffer[:n])
+		if err != nil {
+			return nil, err
+		}
+		if all := hdl.EnvelopeSize + int(e.Length); all <= n {
+			return buffer[:all], nil
+		}
+	}
+	return hdl.ReadMessage(io.MultiReader(bytes.NewReader(buffer[:n]), c))
 }
 
 // linger lets the client read the answer before the connection ends: what it still sends would make the system
@@ -84,31 +118,33 @@ type clients struct {
 	most, each int
 
 	mu    sync.Mutex
-	open  map[net.Conn]bool
-	count map[string]int
+	open  map[net.Conn]struct{}
+	count map[netip.Addr]int // by network
 }
 
 // admit takes a connection, unless there are too many.
-func (l *clients) admit(c net.Conn, from netip.Addr) (leave func(), ok bool) {
-	who := limit.Client(from)
+func (l *clients) admit(c net.Conn, network netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open == nil {
-		l.open, l.count = make(map[net.Conn]bool), make(map[string]int)
+		l.open, l.count = make(map[net.Conn]struct{}), make(map[netip.Addr]int)
 	}
-	if len(l.open) >= l.most || l.count[who] >= l.each {
-		return nil, false
+	if len(l.open) >= l.most || l.count[network] >= l.each {
+		return false
 	}
-	l.open[c] = true
-	l.count[who]++
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.open, c)
-		if l.count[who]--; l.count[who] == 0 {
-			delete(l.count, who)
-		}
-	}, true
+	l.open[c] = struct{}{}
+	l.count[network]++
+	return true
+}
+
+// leave forgets a connection.
+func (l *clients) leave(c net.Conn, network netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, c)
+	if l.count[network]--; l.count[network] == 0 {
+		delete(l.count, network)
+	}
 }
 
 // closeAll closes all connections.

@@ -5,47 +5,96 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/stele-id/stele/internal/datagram"
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
-// receive answers datagrams until the socket is closed, or the server ends.
-func (s *Server) receive(p *net.UDPConn) {
-	buffer := make([]byte, hdl.MaxDatagram+1)
+const (
+	udpBatch   = 64   // datagrams that are read with one call of the system, and answered with another
+	udpWorkers = 16   // of a socket, that make answers while those that are kept are sent
+	udpWaiting = 1024 // requests of a socket that wait for them; beyond that they are dropped, and clients ask again
+)
+
+// receive answers the datagrams of a socket until the server ends.
+func (s *Server) receive(c *net.UDPConn) {
+	b, err := datagram.NewBatch(c, udpBatch, hdl.MaxDatagram, hdl.MaxDatagram)
+	if err != nil {
+		s.o.Log.Error("a socket can't be read", "protocol", "handle", "err", err)
+		return
+	}
+	later := datagram.NewQueue(udpWorkers, udpWaiting, func() func(*datagram.Request) {
+		return func(r *datagram.Request) { s.datagram(c, r) }
+	})
+	defer later.Close()
 	for {
-		n, from, err := p.ReadFromUDPAddrPort(buffer)
-		if isClosed(err) || err != nil && s.stopped() {
+		n, err := b.Receive()
+		switch {
+		case isClosed(err) || n == 0 && s.stopped():
 			return
-		}
-		if err != nil {
+		case err != nil:
 			s.pause()
 			continue
 		}
-		s.datagram(p, buffer[:n], from)
+		s.answerBatch(b, n, later)
+		_ = b.Flush() // a client that misses an answer asks again
 	}
 }
 
-// datagram answers one datagram, if a message ends with it.
-func (s *Server) datagram(p *net.UDPConn, datagram []byte, from netip.AddrPort) {
-	if len(datagram) > hdl.MaxDatagram {
-		return // no client sends it
-	}
+// answerBatch answers the first n datagrams of a batch with what is kept, or leaves them to the queue.
+func (s *Server) answerBatch(b *datagram.Batch, n int, later *datagram.Queue) {
 	now := s.o.Now()
-	message, err := s.fragments.Add(now, from, datagram)
+	for i := range n {
+		request, from := b.Message(i)
+		if request == nil || from.Port() == 0 {
+			continue // no client sends it
+		}
+		if b.IsFull() {
+			_ = b.Flush()
+		}
+		answer, ok := s.known(b.Room(), request, now)
+		if !ok {
+			if !later.Take(request, from, b.Origin(i)) {
+				s.stats.dropped.Add(1)
+			}
+			continue
+		}
+		s.stats.udp.Add(1)
+		if len(answer) <= hdl.MaxDatagram && len(answer) <= amplification*len(request) {
+			b.Answer(i, answer)
+			continue
+		}
+		m, err := hdl.Parse(request)
+		if err != nil {
+			continue // what is not a message is not known
+		}
+		for part := range hdl.Datagrams(s.bounded(answer, &m, from, len(request), now), isMajor3(&m)) {
+			if b.IsFull() {
+				_ = b.Flush()
+			}
+			b.Answer(i, part)
+		}
+	}
+}
+
+// isMajor3 reports whether fragments of the answer to a request are marked, as DO-IRP 3.0 has it.
+func isMajor3(m *hdl.Message) bool { return m.Envelope.Version.Major > hdl.Latest().Major }
+
+// datagram answers one datagram whose answer has to be made, if a message ends with it.
+func (s *Server) datagram(c *net.UDPConn, r *datagram.Request) {
+	now := s.o.Now()
+	message, err := s.fragments.Add(now, r.From, r.Message)
 	if message == nil && err == nil {
 		return // more is to come
 	}
 	s.stats.udp.Add(1)
-	q := &call{raw: message, from: from, via: viaUDP, sent: max(len(message), len(datagram))}
+	q := &call{raw: message, from: r.From, via: viaUDP, sent: max(len(message), len(r.Message))}
 	q.send = func(answer []byte) error {
-		if !s.maySend(q, len(answer), now) {
-			s.stats.held.Add(1)
-			if answer = s.tooLong(q); len(answer) > amplification*q.sent {
-				return nil
-			}
+		if !q.proved {
+			answer = s.bounded(answer, &q.m, q.from, q.sent, now)
 		}
 		for part := range hdl.Datagrams(answer, q.major3) {
-			if _, err := p.WriteToUDPAddrPort(part, from); err != nil {
+			if _, _, err := c.WriteMsgUDPAddrPort(part, r.Origin, r.From); err != nil {
 				return err
 			}
 		}
@@ -55,26 +104,28 @@ func (s *Server) datagram(p *net.UDPConn, datagram []byte, from netip.AddrPort) 
 		_ = q.send(s.unreadable(err))
 		return
 	}
-	s.answer(s.base, q)
+	s.work(s.base, q)
 }
 
 // amplification is how many times the octets of a request its answer may have for nothing.
 const amplification = 3
 
-// maySend reports whether an answer may go to an address that may be forged. The protocol knows no answer that
-// sends the client to TCP, as the DNS has one, so that longer answers are part of it: each network
-// gets some of them, and beyond that the code 2, on which clients ask again over TCP. Who answered a challenge
-// or has a session is where they say they are.
-func (s *Server) maySend(q *call, octets int, now time.Time) bool {
-	more := octets - amplification*q.sent
-	return more <= 0 || q.proved || s.spare.Take(limit.Client(q.from.Addr()), float64(more), now) == nil
-}
-
-// tooLong returns the answer in the place of one that would be too long for an address that may be forged.
-func (s *Server) tooLong(q *call) []byte {
-	m := hdl.Message{
-		Envelope: hdl.Envelope{Version: q.m.Envelope.AnswerVersion(), Suggested: hdl.Latest(), Request: q.m.Envelope.Request},
-		Header:   hdl.Header{Operation: q.m.Header.Operation, Response: hdl.ServerError, Flags: hdl.Recursive, SiteSerial: s.o.Site().Serial, Expiration: s.expiration()},
+// bounded returns what may go to an address that may be forged, of which so many octets came: the answer; or a short one in its place;
+// or nothing, if that were too long as well. The protocol knows no answer that sends the client to TCP, as the DNS has one, so
+// that longer answers are part of it: each network gets some of them, and beyond that the code 2, on which clients ask again
+// over TCP. Who answered a challenge or has a session is where they say they are.
+func (s *Server) bounded(answer []byte, asked *hdl.Message, to netip.AddrPort, sent int, now time.Time) []byte {
+	more := len(answer) - amplification*sent
+	if more <= 0 || s.spare.Take(limit.Client(to.Addr()), float64(more), now) == nil {
+		return answer
 	}
-	return m.Append(nil)
+	s.stats.held.Add(1)
+	m := hdl.Message{
+		Envelope: hdl.Envelope{Version: asked.Envelope.AnswerVersion(), Suggested: hdl.Latest(), Request: asked.Envelope.Request},
+		Header:   hdl.Header{Operation: asked.Header.Operation, Response: hdl.ServerError, Flags: hdl.Recursive, SiteSerial: s.o.Site().Serial, Expiration: expirationAt(now)},
+	}
+	if answer = m.Append(nil); len(answer) > amplification*sent {
+		return nil
+	}
+	return answer
 }
