@@ -119,8 +119,7 @@ type seeking struct {
 	limit   int
 
 	at     position
-	exact  *pebble.Iterator // for single keys, with filters
-	ranges *pebble.Iterator // for keys that begin with something
+	it     *pebble.Iterator // with filters, for single keys
 	terms  [][]byte         // that a document must have, without prefixes
 	begins [][]byte         // beginnings of terms of which it must have one each
 	dates  [][][]byte       // terms of which it must have one each
@@ -131,6 +130,7 @@ type seeking struct {
 	keys    int // that were read for prefixes, and identifiers
 	reads   int // records
 	page    Page
+	looked  []candidate // that are read together
 	names8  [256]string // of the present page of identifiers
 	paged   uint64      // which one it is, plus 1
 	members set
@@ -142,14 +142,10 @@ type seeking struct {
 func (s *seeking) run(ctx context.Context) (err error) {
 	snap := s.index.db.NewSnapshot()
 	defer snap.Close()
-	if s.exact, err = snap.NewIter(&pebble.IterOptions{UseL6Filters: true}); err != nil {
+	if s.it, err = snap.NewIter(&pebble.IterOptions{UseL6Filters: true}); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.exact.Close()) }()
-	if s.ranges, err = snap.NewIter(&pebble.IterOptions{LowerBound: []byte{familyBlock}, UpperBound: []byte{familyBlock + 1}}); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.ranges.Close()) }()
+	defer func() { err = errors.Join(err, s.it.Close()) }()
 	text, err := s.get(keyPosition)
 	if err != nil {
 		return err
@@ -169,9 +165,12 @@ func (s *seeking) run(ctx context.Context) (err error) {
 	}
 	begin := below
 	for blocks := 0; below > 0; blocks++ {
-		block, found, err := s.blockBefore(below)
-		if err != nil || !found {
-			return err
+		block := uint32((below - 1) >> blockBits) // which nearly always has documents
+		if blocks > 0 {
+			var found bool
+			if block, found, err = s.blockBefore(below); err != nil || !found {
+				return err
+			}
 		}
 		if below < begin && (blocks == maxBlocks || s.keys >= maxKeys || working.Err() != nil) {
 			s.page.Next = below
@@ -272,10 +271,10 @@ func alsoBelow(names func(scheme, text string) bool, list []stele.NamespaceKey) 
 
 // get returns what is kept under a key; nil if nothing is. It is valid until the next call.
 func (s *seeking) get(key []byte) ([]byte, error) {
-	if !s.exact.SeekPrefixGE(key) {
-		return nil, s.exact.Error()
+	if !s.it.SeekPrefixGE(key) {
+		return nil, s.it.Error()
 	}
-	value, err := s.exact.ValueAndErr()
+	value, err := s.it.ValueAndErr()
 	if err == nil && value == nil {
 		value = []byte{}
 	}
@@ -286,10 +285,13 @@ func (s *seeking) get(key []byte) ([]byte, error) {
 func (s *seeking) blockBefore(below uint64) (block uint32, found bool, err error) {
 	last := below - 1
 	s.key = append(appendBlock(s.key[:0], familyBlock, uint32(last>>blockBits)), 0xff)
-	if !s.ranges.SeekLT(s.key) {
-		return 0, false, s.ranges.Error()
+	if !s.it.SeekLT(s.key) {
+		return 0, false, s.it.Error()
 	}
-	key := s.ranges.Key()
+	key := s.it.Key()
+	if key[0] != familyBlock { // it is of another family, before all blocks
+		return 0, false, nil
+	}
 	if len(key) <= blockHead {
 		return 0, false, errDamaged
 	}
@@ -311,36 +313,6 @@ func (s *seeking) addTerm(to *set, block uint32, term []byte) (bool, error) {
 	}
 	packed, err := s.addPacked(to, block, term[1:])
 	return packed || value != nil, err
-}
-
-// searchBlock adds what is found in a block before a place to the page. It returns true if the
-// page is full.
-func (s *seeking) searchBlock(ctx context.Context, block uint32, end int) (full bool, err error) {
-	found, err := s.candidates(block)
-	if err != nil || !found {
-		return false, err
-	}
-	for at := s.members.before(end); at >= 0; at = s.members.before(at) {
-		document := uint64(block)<<blockBits | uint64(at)
-		if s.reads >= maxReads {
-			s.page.Next = document + 1
-			return true, nil
-		}
-		record, err := s.look(ctx, document)
-		if err != nil {
-			s.page.Next = document + 1
-			return false, err
-		}
-		if record == nil {
-			continue
-		}
-		if len(s.page.Records) == s.limit {
-			s.page.Next = document + 1
-			return true, nil
-		}
-		s.page.Records, s.page.Documents = append(s.page.Records, record), append(s.page.Documents, document)
-	}
-	return false, nil
 }
 
 // candidates finds the documents of a block that have all terms, and that the caller may find.
@@ -404,8 +376,8 @@ func (s *seeking) candidates(block uint32) (found bool, err error) {
 func (s *seeking) addBeginning(block uint32, beginning []byte) error {
 	from := append(appendBlock(nil, familyBlock, block), beginning...)
 	end := upper(from)
-	for ok := s.ranges.SeekGE(from); ok && string(s.ranges.Key()) < string(end); ok = s.ranges.Next() {
-		value, err := s.ranges.ValueAndErr()
+	for ok := s.it.SeekGE(from); ok && string(s.it.Key()) < string(end); ok = s.it.Next() {
+		value, err := s.it.ValueAndErr()
 		if err != nil {
 			return err
 		}
@@ -414,61 +386,8 @@ func (s *seeking) addBeginning(block uint32, beginning []byte) error {
 		}
 		s.keys++
 	}
-	if err := s.ranges.Error(); err != nil {
+	if err := s.it.Error(); err != nil {
 		return err
 	}
 	return s.addPackedBeginning(&s.other, block, beginning[1:])
-}
-
-// look returns the record of a document if it is one that the query asks for and the caller may
-// find, and else nil.
-func (s *seeking) look(ctx context.Context, document uint64) (*stele.Record, error) {
-	s.page.Looked++
-	name, err := s.name(document)
-	if err != nil {
-		return nil, err
-	}
-	scheme, text := cutName(name)
-	if s.keys++; s.names != nil && !s.names(scheme, text) {
-		return nil, nil
-	}
-	id, err := stele.NewID(scheme, text)
-	if err != nil {
-		return nil, errors.Join(errDamaged, err)
-	}
-	if !s.sight.Everything() && !s.sight.Lists(id) {
-		return nil, nil
-	}
-	s.reads++
-	record, err := s.index.o.Source.Record(ctx, id)
-	switch {
-	case errors.Is(err, stele.NotFound):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case record.ID != id || !s.match.matches(record):
-		return nil, nil
-	}
-	return record, nil
-}
-
-// name returns the identifier of a document.
-func (s *seeking) name(document uint64) (string, error) {
-	page := document>>8 + 1
-	if s.paged != page {
-		key := append(appendBlock(s.key[:0], familyBlock, uint32(document>>blockBits)), kindPage, byte(document>>8))
-		value, err := s.get(key)
-		if err != nil {
-			return "", err
-		}
-		if !readPage(value, &s.names8) {
-			return "", errDamaged
-		}
-		s.paged = page
-	}
-	name := s.names8[byte(document)]
-	if name == "" {
-		return "", errDamaged
-	}
-	return name, nil
 }

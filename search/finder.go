@@ -45,7 +45,11 @@ func (f *Finder) Find(ctx context.Context, q Query) (Page, error) {
 
 // named returns the record whose name is the text of the query; nil if there is none.
 func (f *Finder) named(ctx context.Context, q *Query) (*stele.Record, error) {
-	id, err := f.Schemes.Parse(strings.TrimSpace(q.Text))
+	text := strings.TrimSpace(q.Text)
+	if text == "" {
+		return nil, nil
+	}
+	id, err := f.Schemes.Parse(text)
 	if err != nil {
 		return nil, nil // it is not a name
 	}

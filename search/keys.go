@@ -119,7 +119,8 @@ func commonLength(a, b []byte) (n int) {
 // readPage reads a page into a list by the lowest 8 bits. It returns false if the bytes are
 // damaged.
 func readPage(b []byte, names *[256]string) bool {
-	*names = [256]string{}
+	var spans [256]struct{ begin, end int } // in all: one text is made instead of hundreds
+	all := make([]byte, 0, 32*256)
 	var name []byte
 	for len(b) > 0 {
 		low := b[0]
@@ -133,8 +134,14 @@ func readPage(b []byte, names *[256]string) bool {
 			return false
 		}
 		name = append(name[:shared], b[n:n+int(rest)]...)
-		names[low] = string(name)
+		spans[low].begin = len(all)
+		all = append(all, name...)
+		spans[low].end = len(all)
 		b = b[n+int(rest):]
+	}
+	text := string(all)
+	for i, span := range spans {
+		names[i] = text[span.begin:span.end]
 	}
 	return true
 }

@@ -75,7 +75,7 @@ func (s *seeking) addPacked(to *set, block uint32, word []byte) (found bool, err
 	if err != nil || first == nil {
 		return false, err
 	}
-	value, err := s.ranges.ValueAndErr()
+	value, err := s.it.ValueAndErr()
 	if err != nil {
 		return false, err
 	}
@@ -98,10 +98,10 @@ func (s *seeking) addPacked(to *set, block uint32, word []byte) (found bool, err
 func (s *seeking) packOf(block uint32, word []byte) (first []byte, err error) {
 	head := append(appendBlock(s.key[:0], familyBlock, block), kindPack)
 	s.key = append(append(head, word...), 0) // the first key after the one that begins with the word itself
-	if !s.ranges.SeekLT(s.key) {
-		return nil, s.ranges.Error()
+	if !s.it.SeekLT(s.key) {
+		return nil, s.it.Error()
 	}
-	key := s.ranges.Key()
+	key := s.it.Key()
 	if !bytes.HasPrefix(key, s.key[:len(head)]) {
 		return nil, nil
 	}
@@ -117,14 +117,14 @@ func (s *seeking) addPackedBeginning(to *set, block uint32, beginning []byte) er
 	head := append(appendBlock(nil, familyBlock, block), kindPack)
 	ok := first != nil
 	if !ok {
-		ok = s.ranges.SeekGE(head)
+		ok = s.it.SeekGE(head)
 	}
-	for more := true; ok && more && bytes.HasPrefix(s.ranges.Key(), head); ok = s.ranges.Next() {
-		value, err := s.ranges.ValueAndErr()
+	for more := true; ok && more && bytes.HasPrefix(s.it.Key(), head); ok = s.it.Next() {
+		value, err := s.it.ValueAndErr()
 		if err != nil {
 			return err
 		}
-		sound := readPack(s.ranges.Key()[len(head):], value, func(word []byte, document uint16) bool {
+		sound := readPack(s.it.Key()[len(head):], value, func(word []byte, document uint16) bool {
 			if bytes.HasPrefix(word, beginning) {
 				to[document>>6] |= 1 << (document & 63)
 				s.keys++
@@ -137,5 +137,5 @@ func (s *seeking) addPackedBeginning(to *set, block uint32, beginning []byte) er
 			return errDamaged
 		}
 	}
-	return s.ranges.Error()
+	return s.it.Error()
 }

@@ -31,13 +31,15 @@ func (s *Store) Record(ctx context.Context, name stele.ID) (r *stele.Record, err
 	return r, err
 }
 
-// Gather implements [stele.Gatherer]: one iterator finds all names.
+// Gather implements [stele.Gatherer]: one iterator finds all names. It does not look into the filters of
+// the last level, as Record does not.
 func (s *Store) Gather(ctx context.Context, names []stele.ID) (list []*stele.Record, err error) {
 	err = s.read(ctx, "get", func(v *view) error {
-		f, err := newFinder(v.snap)
+		it, err := v.snap.NewIter(&pebbledb.IterOptions{LowerBound: []byte{familyName}, UpperBound: []byte{familyName + 1}})
 		if err != nil {
 			return v.opening.damage("get", stele.ID{}, err)
 		}
+		f := finder{it}
 		defer f.close()
 		list = make([]*stele.Record, len(names))
 		var key []byte

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -39,6 +40,47 @@ func (s *Store) Record(ctx context.Context, name stele.ID) (*stele.Record, error
 		return nil, refusal.NotRegistered(name)
 	}
 	return decode(name, body)
+}
+
+// gathered is how many names one statement looks up.
+const gathered = 1000
+
+// Gather implements [stele.Gatherer]: one statement reads many records, where each would take a round trip.
+func (s *Store) Gather(ctx context.Context, names []stele.ID) ([]*stele.Record, error) {
+	list := make([]*stele.Record, 0, len(names))
+	for some := range slices.Chunk(names, gathered) {
+		bodies := make(map[string][]byte, len(some)) // by key; nil if the name is known and its record is not there
+		keys := make([][]byte, len(some))
+		for i, name := range some {
+			keys[i] = key(nameOf(name))
+		}
+		err := s.ask(ctx, "get", stele.ID{}, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+			clear(bodies)
+			rows, err := conn.Query(ctx, sqlFirst, keys)
+			if err != nil {
+				return false, err
+			}
+			var under, body []byte
+			_, err = pgx.ForEachRow(rows, []any{&under, &body}, func() error {
+				bodies[string(under)], body = body, nil
+				return nil
+			})
+			return false, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i, name := range some {
+			var record *stele.Record
+			if body, known := bodies[string(keys[i])]; known {
+				if record, err = decode(name, body); err != nil {
+					return nil, err
+				}
+			}
+			list = append(list, record)
+		}
+	}
+	return list, nil
 }
 
 // decode reads a record as it is kept.

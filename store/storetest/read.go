@@ -40,6 +40,10 @@ func (s *session) gathers(r, plain *stele.Record) {
 		return
 	}
 	names := append(r.Names(), s.ark("c"), plain.ID, stele.ID{}, s.ark("aa"), r.ID)
+	for i := range 1500 { // more than a store reads by one statement
+		names = append(names, s.ark(fmt.Sprintf("none%d", i)))
+	}
+	names = append(names, plain.ID)
 	list, err := g.Gather(s.ctx, names)
 	if err != nil || len(list) != len(names) {
 		s.Fatalf("Gather: %d records of %d names, %v", len(list), len(names), err)
