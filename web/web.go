@@ -105,7 +105,7 @@ func (p *Pages) parse(l *language.Language) error {
 		if p.templates[l.Tag][name], err = page.ParseFS(files, "pages/"+name+".html"); err != nil {
 			return err
 		}
-		Fold(page, l.Text)
+		Fold(page, l.Text, nil)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@
 package desk
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"hash/maphash"
@@ -433,21 +432,25 @@ func (c *call) frame(title, section string) deskpage.Frame {
 }
 
 // show writes a page.
-func (c *call) show(status int, page string, view any) error {
-	var b bytes.Buffer
-	if err := c.h.o.Pages.Write(&b, c.language, page, view); err != nil {
-		return err
-	}
-	head := c.w.Header()
+func (c *call) show(status int, page string, view deskpage.View) error {
+	return c.h.o.Pages.Write(&answering{c, status}, c.language, page, view)
+}
+
+// answering sends a page that is given in one piece.
+type answering struct {
+	c      *call
+	status int
+}
+
+func (a *answering) Write(page []byte) (int, error) {
+	head := a.c.w.Header()
 	head.Set("Content-Type", "text/html; charset=utf-8")
-	head.Set("Content-Language", c.language.Tag)
+	head.Set("Content-Language", a.c.language.Tag)
+	head.Set("Content-Length", strconv.Itoa(len(page)))
 	head.Set("Vary", "Cookie, Accept-Language")
-	c.w.WriteHeader(status)
-	_, err := c.w.Write(b.Bytes())
-	if err != nil {
-		return nil // the client has left
-	}
-	return nil
+	a.c.w.WriteHeader(a.status)
+	_, _ = a.c.w.Write(page) // it fails if the client has left
+	return len(page), nil
 }
 
 // redirect leads to another page of the desk after a form.

@@ -125,10 +125,12 @@ func (c *call) names() error {
 	if v.Problems = problems; len(problems) > 0 {
 		return c.show(http.StatusBadRequest, "names", v)
 	}
-	if id, err := c.h.o.Schemes.Parse(q.Text); err == nil && q.Text != "" {
-		if rec, err := c.h.o.Registrar.Get(c.ctx, id); err == nil { // a name in any spelling leads to its record
-			c.redirect(recordURL(rec.ID))
-			return nil
+	if q.Text != "" {
+		if id, err := c.h.o.Schemes.Parse(q.Text); err == nil {
+			if rec, err := c.h.o.Registrar.Get(c.ctx, id); err == nil { // a name in any spelling leads to its record
+				c.redirect(recordURL(rec.ID))
+				return nil
+			}
 		}
 	}
 	if c.h.o.Find == nil {
@@ -142,6 +144,7 @@ func (c *call) names() error {
 	} else if err != nil {
 		return err
 	}
+	v.Rows = make([]deskpage.Row, 0, len(page.Records))
 	for _, rec := range page.Records {
 		v.Rows = append(v.Rows, c.row(rec))
 	}

@@ -24,7 +24,7 @@ func TestPeople(t *testing.T) {
 	b.get("/.desk/people?kind=disabled").has(200, "No user was found.")
 
 	// An invitation: a user, a role, and a link that works once.
-	b.get("/.desk/invite").has(200, "Maps of Pará")
+	b.get("/.desk/invite").has(200, "Maps of Pará", `<a href="/.desk/people" aria-current="page">`) // with the navigation of the administrator who invites
 	form := url.Values{"do": {"invite"}, "name": {"nora"}, "groups": {"staff, press"}, "namespace": {"ark:12345/x5"}, "role": {"editor"}, "life": {"week"}}
 	p := b.post("/.desk/invite", form).has(200, "Give this link to nora", "shown this once")
 	link := regexp.MustCompile(`/\.desk/link/[^<"]+`).FindString(p.text)

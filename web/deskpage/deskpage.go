@@ -13,7 +13,9 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -30,6 +32,8 @@ var files embed.FS
 // Pages holds the templates of each language. It is used by many goroutines at once.
 type Pages struct {
 	templates map[string]map[string]*template.Template // by language and name
+	words     map[string]*rowWords                     // by language
+	buffers   sync.Pool                                // of *bytes.Buffer
 }
 
 // New reads the embedded templates, and adds the style sheet and the script to the assets of the public
@@ -43,23 +47,28 @@ func New(public *web.Pages, catalog *language.Catalog) (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
+	var styles template.HTML
+	for _, p := range append(slices.Clone(public.StylePaths()), style) {
+		styles += template.HTML(`<link rel="stylesheet" href="` + escaped.Replace(p) + `"/>` + "\n")
+	}
 	names, err := fs.Glob(files, "pages/*.html")
 	if err != nil {
 		return nil, err
 	}
-	p := &Pages{templates: make(map[string]map[string]*template.Template)}
+	p := &Pages{templates: make(map[string]map[string]*template.Template), words: make(map[string]*rowWords)}
 	for _, l := range catalog.Languages() {
+		constants := map[string]any{"styleLinks": styles, "lang": l.Tag, "icon": public.IconPath(), "site": public.SiteName(), "logo": public.LogoPath(), "script": script}
 		frame := template.New("frame.html").Funcs(web.Functions()).Funcs(functions(l)).Funcs(template.FuncMap{
-			"styles": public.StylePaths,
-			"icon":   public.IconPath,
-			"site":   public.SiteName,
-			"logo":   public.LogoPath,
-			"desk":   func() string { return style },
-			"script": func() string { return script },
+			"styleLinks": func() template.HTML { return styles },
+			"icon":       public.IconPath,
+			"site":       public.SiteName,
+			"logo":       public.LogoPath,
+			"script":     func() string { return script },
 		})
 		if _, err := frame.ParseFS(files, "pages/frame.html", "pages/parts.html"); err != nil {
 			return nil, err
 		}
+		p.words[l.Tag] = newRowWords(newAgos(l))
 		p.templates[l.Tag] = make(map[string]*template.Template)
 		for _, name := range names {
 			page, err := frame.Clone()
@@ -69,7 +78,7 @@ func New(public *web.Pages, catalog *language.Catalog) (*Pages, error) {
 			if page, err = page.ParseFS(files, name); err != nil {
 				return nil, err
 			}
-			web.Fold(page, l.Text)
+			web.Fold(page, l.Text, constants)
 			p.templates[l.Tag][strings.TrimSuffix(path.Base(name), ".html")] = page
 		}
 	}
@@ -99,8 +108,12 @@ func functions(l *language.Language) template.FuncMap {
 				Now  time.Time
 			}{list, now}
 		},
-		"list":     func(list ...string) []string { return list },
-		"listRows": func(now time.Time, list []Row) template.HTML { return listRows(past, now, list) },
+		"list": func(list ...string) []string { return list },
+
+		"navigation":      navigations(l),
+		"options":         options,
+		"link":            link,
+		"languageButtons": languageButtons,
 	}
 }
 
@@ -140,10 +153,28 @@ func (a *agos) ago(now, t time.Time) string {
 	return a.language.Day(t)
 }
 
-// Write writes a page in one piece, or nothing.
-func (p *Pages) Write(w io.Writer, l *language.Language, page string, view any) error {
-	var b bytes.Buffer
-	if err := p.templates[l.Tag][page].Execute(&b, view); err != nil {
+// maxKept is how many bytes a buffer may have that is kept for another page.
+const maxKept = 256 << 10
+
+// View is what a page shows: a pointer to one of the structures that have a [Frame].
+type View interface{ frame() *Frame }
+
+// Write writes a page by one call of w.Write, or nothing. w must not keep what it is given.
+func (p *Pages) Write(w io.Writer, l *language.Language, page string, view View) error {
+	b, _ := p.buffers.Get().(*bytes.Buffer)
+	if b == nil {
+		b = new(bytes.Buffer)
+	}
+	defer func() {
+		if b.Cap() <= maxKept {
+			b.Reset()
+			p.buffers.Put(b)
+		}
+	}()
+	f := view.frame()
+	f.page, f.words = b, p.words[l.Tag]
+	defer func() { f.page = nil }()
+	if err := p.templates[l.Tag][page].Execute(b, view); err != nil {
 		return stele.Messagef("web.page-failed", "page {page}: {cause}", page, err)
 	}
 	_, err := w.Write(b.Bytes())

@@ -1,48 +1,82 @@
 package deskpage
 
 import (
+	"bytes"
 	"html"
 	"html/template"
-	"strings"
 	"time"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/web"
 )
 
 // rowsWriter writes the rows of a list of records. A template took ten times as long for them, and
 // a list is the page that curators open most. All that comes from a record goes through text.
 type rowsWriter struct {
-	strings.Builder
-	*agos
+	*bytes.Buffer
+	*rowWords
 	now time.Time
+
+	// Records that were imported together have the same time.
+	second int64
+	shown  string // the time of that second; "" if there is none yet
 }
 
-// listRows returns the rows of a list.
-func listRows(past *agos, now time.Time, list []Row) template.HTML {
-	w := &rowsWriter{agos: past, now: now}
+// rowWords has what rows have in common in a language: text that is ready to be written.
+type rowWords struct {
+	*agos
+	name, leadsTo, state, changed string                 // beginnings of cells
+	states                        map[stele.State]string // badges
+	restricted                    string
+}
+
+func newRowWords(past *agos) *rowWords {
+	word := func(key string) string { return html.EscapeString(past.language.Text(key)) }
+	// A cell has the title of its column for narrow screens.
+	cell := func(column, class string) string {
+		return `<td role="cell" data-label="` + word(column) + `"` + class + `>`
+	}
+	states := make(map[stele.State]string)
+	for _, s := range []stele.State{stele.Active, stele.Reserved, stele.Withdrawn} {
+		states[s] = `<span class="badge ` + string(s) + `">` + word("state."+string(s)) + `</span>`
+	}
+	return &rowWords{agos: past, states: states, name: cell("column.name", ""), leadsTo: cell("column.leads-to", ` class="address"`), state: cell("column.state", ""), changed: cell("column.changed", ""),
+		restricted: ` <span class="badge">` + word("state.restricted") + `</span>`}
+}
+
+// WriteRows writes the rows of a list where the template is. It writes them to the page itself, and
+// returns nothing to print: they are most of the page, and would be copied twice. It returns them only to a
+// template that [Pages.Write] does not execute.
+func (f *Frame) WriteRows(list []Row) template.HTML {
+	w := &rowsWriter{Buffer: f.page, rowWords: f.words, now: f.Now}
+	if f.page == nil {
+		w.Buffer = new(bytes.Buffer)
+	}
 	w.Grow(800 * len(list))
 	for i := range list {
 		w.row(&list[i])
 	}
-	return template.HTML(w.String())
+	if f.page == nil {
+		return template.HTML(w.String())
+	}
+	return ""
 }
 
-// text writes a text that is no markup.
-func (w *rowsWriter) text(s string) { w.WriteString(html.EscapeString(s)) }
-
-// word writes a text of the language.
-func (w *rowsWriter) word(key string) { w.text(w.language.Text(key)) }
-
-// cell begins a cell, which has the title of its column for narrow screens.
-func (w *rowsWriter) cell(column, class string) {
-	w.WriteString(`<td role="cell" data-label="`)
-	w.word(column)
-	w.WriteString(`"` + class + `>`)
+// text writes a text that is not markup.
+func (w *rowsWriter) text(s string) {
+	for i := range len(s) {
+		switch s[i] {
+		case '&', '<', '>', '"', '\'':
+			w.WriteString(html.EscapeString(s))
+			return
+		}
+	}
+	w.WriteString(s)
 }
 
 func (w *rowsWriter) row(r *Row) {
-	w.WriteString("\n" + `<tr role="row">`)
-	w.cell("column.name", "")
+	w.WriteString("\n<tr role=\"row\">")
+	w.WriteString(w.name)
 	w.WriteString(`<a class="strong" href="`)
 	w.text(web.SafeURL(r.URL))
 	w.WriteString(`"><bdi>`)
@@ -55,25 +89,19 @@ func (w *rowsWriter) row(r *Row) {
 	}
 	w.WriteString("</td>\n")
 
-	w.cell("column.leads-to", ` class="address"`)
+	w.WriteString(w.leadsTo)
 	w.WriteString(`<bdi>`)
 	w.text(web.ShowName(r.Target))
 	w.WriteString("</bdi></td>\n")
 
-	w.cell("column.state", "")
-	w.WriteString(`<span class="badge `)
-	w.text(string(r.State))
-	w.WriteString(`">`)
-	w.word("state." + string(r.State))
-	w.WriteString(`</span>`)
+	w.WriteString(w.state)
+	w.WriteString(w.states[r.State])
 	if r.Restricted {
-		w.WriteString(` <span class="badge">`)
-		w.word("state.restricted")
-		w.WriteString(`</span>`)
+		w.WriteString(w.restricted)
 	}
 	w.WriteString("</td>\n")
 
-	w.cell("column.changed", "")
+	w.WriteString(w.changed)
 	w.time(r.Modified)
 	if r.By != "" {
 		w.WriteString(` <span class="note"><bdi>`)
@@ -96,9 +124,11 @@ func (w *rowsWriter) row(r *Row) {
 
 // time writes when a record was changed.
 func (w *rowsWriter) time(t time.Time) {
-	w.WriteString(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="`)
-	w.text(w.language.Moment(t))
-	w.WriteString(`">`)
+	if second := t.Unix(); w.shown == "" || second != w.second {
+		w.shown = `<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + html.EscapeString(w.language.Moment(t)) + `">`
+		w.second = second
+	}
+	w.WriteString(w.shown)
 	w.text(w.ago(w.now, t))
 	w.WriteString(`</time>`)
 }

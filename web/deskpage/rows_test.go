@@ -1,6 +1,7 @@
 package deskpage
 
 import (
+	"bytes"
 	"encoding/xml"
 	"fmt"
 	"strings"
@@ -11,24 +12,24 @@ import (
 	"github.com/stele-id/stele/web/language"
 )
 
-func englishAgos(t testing.TB) *agos {
+func englishWords(t testing.TB) *rowWords {
 	t.Helper()
 	catalog, err := language.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newAgos(catalog.English())
+	return newRowWords(newAgos(catalog.English()))
 }
 
 // TestListRows: what stands in a record is text and no markup, wherever it is shown, and rows are well-formed.
 func TestListRows(t *testing.T) {
 	const hostile = `"><script>alert('x')</script>&amp;` + "\u202e\x00"
 	now := time.Date(2026, 11, 17, 12, 0, 0, 0, time.UTC)
-	rows := string(listRows(englishAgos(t), now, []Row{
+	rows := written(t, &Frame{Now: now, words: englishWords(t), page: new(bytes.Buffer)}, []Row{
 		{ID: hostile, Title: hostile, URL: hostile, State: `"><script>`, Target: hostile, By: hostile, Modified: now, Restricted: true, What: []string{hostile, hostile}},
 		{ID: "ark:1/a", URL: "/.desk/record?id=ark%3A1%2Fa&x=1", State: stele.Active, Target: "https://example.org/?a=1&b=2", Modified: now.Add(-3 * time.Hour)},
 		{ID: "ark:1/b", Title: "Rios", URL: "javascript:alert(1)", State: stele.Withdrawn, Modified: now.Add(-400 * 24 * time.Hour), What: []string{"made"}},
-	}))
+	})
 	var names []string
 	d := xml.NewDecoder(strings.NewReader("<table>" + rows + "</table>"))
 	for {
@@ -60,14 +61,25 @@ func TestListRows(t *testing.T) {
 	}
 }
 
+// written returns the rows of a list.
+func written(t testing.TB, f *Frame, list []Row) string {
+	t.Helper()
+	f.page.Reset()
+	if printed := f.WriteRows(list); printed != "" {
+		t.Fatalf("the template prints %q", printed)
+	}
+	return f.page.String()
+}
+
 func BenchmarkListRows(b *testing.B) {
-	l, now := englishAgos(b), time.Now()
+	now := time.Now()
+	f := &Frame{Now: now, words: englishWords(b), page: new(bytes.Buffer)}
 	var list []Row
 	for i := range 50 {
 		list = append(list, Row{ID: fmt.Sprintf("ark:12345/x%d", i), Title: fmt.Sprintf("On the rivers of Bahia, volume %d", i), URL: "/.desk/record?id=ark%3A12345%2Fx", State: stele.Active,
 			Target: "https://archive.example.org/items/x/view", By: "curator", Modified: now.Add(-time.Duration(i) * 7 * time.Hour)})
 	}
 	for b.Loop() {
-		listRows(l, now, list)
+		written(b, f, list)
 	}
 }

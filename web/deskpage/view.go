@@ -1,6 +1,7 @@
 package deskpage
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -20,7 +21,12 @@ type Frame struct {
 	Now       time.Time
 	Problems  []Problem
 	Same      []Same // the same by other ways
+
+	page  *bytes.Buffer // that is being written
+	words *rowWords     // in its language
 }
+
+func (f *Frame) frame() *Frame { return f }
 
 // LanguageLink is a language to which the page can be switched.
 type LanguageLink struct{ Tag, Name string }

@@ -274,32 +274,50 @@ func (l *Language) value(v any) any {
 func (l *Language) Number(n any) string { return l.numbers.Sprintf("%v", n) }
 
 // Day returns a day in UTC as the language writes it.
-func (l *Language) Day(t time.Time) string {
-	t = t.UTC()
-	return fill(l.dayForm, "day", strconv.Itoa(t.Day()), "day2", t.Format("02"), "month", l.month(t.Month()), "month2", t.Format("01"), "year", t.Format("2006"))
-}
+func (l *Language) Day(t time.Time) string { return string(l.appendDay(nil, t.UTC())) }
 
 // Moment returns a time in UTC, to the minute, as the language writes it.
 func (l *Language) Moment(t time.Time) string {
-	return fill(l.momentForm, "day", l.Day(t), "time", t.UTC().Format("15:04"))
+	t = t.UTC()
+	return string(fill(make([]byte, 0, 40), l.momentForm, func(b []byte, name string) []byte {
+		switch name {
+		case "day":
+			return l.appendDay(b, t)
+		case "time":
+			return t.AppendFormat(b, "15:04")
+		}
+		return b
+	}))
 }
 
-// fill replaces the placeholders of a form. Names and values alternate.
-func fill(form string, values ...string) string {
-	var b strings.Builder
+// appendDay appends a day.
+func (l *Language) appendDay(b []byte, t time.Time) []byte {
+	return fill(b, l.dayForm, func(b []byte, name string) []byte {
+		switch name {
+		case "day":
+			return strconv.AppendInt(b, int64(t.Day()), 10)
+		case "day2":
+			return t.AppendFormat(b, "02")
+		case "month":
+			return append(b, l.month(t.Month())...)
+		case "month2":
+			return t.AppendFormat(b, "01")
+		case "year":
+			return t.AppendFormat(b, "2006")
+		}
+		return b
+	})
+}
+
+// fill appends a form, with what value appends in the place of each placeholder.
+func fill(b []byte, form string, value func(b []byte, name string) []byte) []byte {
 	for {
 		before, rest, found := strings.Cut(form, "{")
 		name, after, closed := strings.Cut(rest, "}")
 		if !found || !closed {
-			b.WriteString(form)
-			return b.String()
+			return append(b, form...)
 		}
-		b.WriteString(before)
-		for i := 0; i < len(values); i += 2 {
-			if values[i] == name {
-				b.WriteString(values[i+1])
-			}
-		}
+		b = value(append(b, before...), name)
 		form = after
 	}
 }
