@@ -128,12 +128,19 @@ func (t Template) Name(authority string, n, seed uint64) (string, error) {
 		p := newPermutation(t.total, seed)
 		n = p.at(n)
 	}
+	return t.Write(authority, n), nil
+}
+
+// Write returns the name that has a number in the mask, from 0, whatever the order of names is. The
+// check character is as for [Template.Name]. A number that the mask has no place for loses its first
+// digits, unless the template is unbounded.
+func (t Template) Write(authority string, n uint64) string {
 	// The number is written from its end, into the end of a buffer that holds the
 	// longest mask, or the longest number, and the check character.
 	var buf [maxTemplate + 64]byte
 	end := len(buf) - 1
 	at := end
-	for i := len(t.digits) - 1; i >= 0 || n > 0; i-- {
+	for i := len(t.digits) - 1; i >= 0 || n > 0 && t.order == 'z'; i-- {
 		b := base(t.digits[max(i, 0)])
 		at--
 		buf[at] = Betanumeric[n%b]
@@ -145,7 +152,7 @@ func (t Template) Name(authority string, n, seed uint64) (string, error) {
 		buf[end] = Betanumeric[sum(authority, buf[at:end])%uint(radix)]
 		end++
 	}
-	return string(buf[at:end]), nil
+	return string(buf[at:end])
 }
 
 // sum weighs a name as it stands after its authority.
@@ -160,6 +167,15 @@ func sum[T string | []byte](authority string, name T) uint {
 // this is. ok is false if it is not one, by its form or by its check character. So a
 // registry knows whether its minter has given a name, or will.
 func (t Template) Index(authority, name string, seed uint64) (n uint64, ok bool) {
+	if n, ok = t.Read(authority, name); ok && t.order == 'r' {
+		p := newPermutation(t.total, seed)
+		n = p.index(n)
+	}
+	return n, ok
+}
+
+// Read is the inverse of [Template.Write]: it returns the number that a name writes.
+func (t Template) Read(authority, name string) (n uint64, ok bool) {
 	digits, ok := strings.CutPrefix(name, t.prefix)
 	if !ok || t.order == 0 || len(name) > maxTemplate+64 {
 		return 0, false
@@ -171,11 +187,7 @@ func (t Template) Index(authority, name string, seed uint64) (n uint64, ok bool)
 		}
 		digits = digits[:last]
 	}
-	if n, ok = t.number(digits); ok && t.order == 'r' {
-		p := newPermutation(t.total, seed)
-		n = p.index(n)
-	}
-	return n, ok
+	return t.number(digits)
 }
 
 // number reads the digits of a name.
