@@ -70,10 +70,25 @@ type Minter struct {
 	AllowPrivate bool
 	Granularity  string // as mint.ParseGranularity reads it
 
-	// NOID: a template that follows the namespace's prefix, and the order's seed.
+	// NOID: a template that follows the namespace's prefix, the order of names, and its seed. Expand is
+	// how many digits the mask grows by when its names are used up, in the order of the original
+	// program; 0: it does not grow.
 	Template string
 	Seed     uint64
+	Order    MinterOrder
+	Expand   uint8
 }
+
+// MinterOrder is the order in which the names of a quasi-random template come.
+type MinterOrder string
+
+const (
+	OwnOrder  MinterOrder = ""     // an order of this program, which the seed chooses
+	OrderNOID MinterOrder = "noid" // that of the original program, Noid, and of its successor Nog
+)
+
+// IsValid reports whether o is an order.
+func (o MinterOrder) IsValid() bool { return o == OwnOrder || o == OrderNOID }
 
 // MinterKind is a way to make new names.
 type MinterKind string

@@ -150,6 +150,8 @@ func (n *Namespace) checkMinter(f *Report) {
 	} else {
 		m.refuse(f, m.Template != "", "template")
 		m.refuse(f, m.Seed != 0, "seed")
+		m.refuse(f, m.Order != OwnOrder, "order")
+		m.refuse(f, m.Expand != 0, "expand")
 		if m.Kind != NoMinter && n.Checked {
 			f.Addf("checked", "minter.without-check-character", "the minter {kind} makes names without a check character; use noid, or leave checked out", m.Kind)
 		}
@@ -178,6 +180,12 @@ func (n *Namespace) checkNOID(f *Report) {
 		return
 	}
 	checkName(f, "minter.template", m.Template)
+	if !m.Order.IsValid() {
+		f.Addf("minter.order", "minter.order-unknown", `"{order}" is not an order of names; use noid for that of the original program, or leave it out`, string(m.Order))
+	}
+	if m.Expand != 0 && m.Order != OrderNOID {
+		f.Addf("minter.expand", "minter.expand-needs-order", "only the order noid has masks that grow; set the order, or leave it out")
+	}
 	if n.Checked && !strings.HasSuffix(m.Template, "k") {
 		f.Addf("minter.template", "minter.template-without-check-character", "names of this namespace end in a check character, so the template ends in k")
 	}

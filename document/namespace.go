@@ -9,7 +9,7 @@ import (
 
 const (
 	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked passthrough reviewed handles quota publication grants keys version created modified by"
-	minterFields    = "kind host port ip ipPort allowPrivate granularity template seed"
+	minterFields    = "kind host port ip ipPort allowPrivate granularity template seed order expand"
 )
 
 // DecodeNamespace reads a namespace in JSON, as [AppendNamespace] writes it.
@@ -152,6 +152,10 @@ func (d *document) minter(m *stele.Minter) {
 			m.Template = d.text()
 		case "seed":
 			m.Seed = d.number(math.MaxUint64)
+		case "order":
+			m.Order = stele.MinterOrder(d.text())
+		case "expand":
+			m.Expand = uint8(d.number(math.MaxUint8))
 		default:
 			return false
 		}
@@ -229,5 +233,7 @@ func (w *jsonWriter) minter(m *stele.Minter) {
 	w.text("granularity", m.Granularity)
 	w.text("template", m.Template)
 	w.number("seed", m.Seed, 0)
+	w.text("order", string(m.Order))
+	w.number("expand", uint64(m.Expand), 0)
 	w.close('}')
 }

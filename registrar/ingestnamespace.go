@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // IngestNamespace imports a namespace from another registry: it is added, or in an
@@ -29,7 +30,7 @@ func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o 
 		return r.rehearseNamespace(ctx, op, ns)
 	}
 	if ns.Minter.Kind == stele.MinterNOID && (have == nil || have.Minter != ns.Minter) {
-		if err := r.ShutTemplate(ctx, ns.Key(), ns.Minter.Template, ns.Minter.Seed); err != nil {
+		if err := r.ShutTemplate(ctx, ns.Key(), ns.Minter, minting.Progress{}); err != nil {
 			return err
 		}
 	}

@@ -241,14 +241,15 @@ func (r *Registrar) SkipCounter(ctx context.Context, key stele.NamespaceKey, to 
 
 // ShutTemplate shuts a template of a prefix whose names another registry may have
 // given, until an administrator skips its counter ahead; see [Registrar.SkipCounter].
-// It is for namespaces that come from elsewhere, and is called before they are added.
-// Only an administrator may.
-func (r *Registrar) ShutTemplate(ctx context.Context, key stele.NamespaceKey, template string, seed uint64) error {
+// If it is known how far the template is there, it continues from there. It is for
+// namespaces that come from elsewhere, and is called before they are added. Only an
+// administrator may.
+func (r *Registrar) ShutTemplate(ctx context.Context, key stele.NamespaceKey, m stele.Minter, p minting.Progress) error {
 	const op = "shut template"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
 		return err
 	}
-	return r.minters.ShutTemplate(ctx, op, key, template, seed)
+	return r.minters.ShutTemplate(ctx, op, key, m, p)
 }
 
 // AfterRestore makes minters safe whose states came from a backup; see [minting.Restored]. It ends

@@ -144,6 +144,12 @@ func (v *audit) templates(key stele.NamespaceKey, state minting.TemplateStates) 
 			v.problem("verify.template-unreadable", `The template "{template}" of {namespace} can't be read: {cause}.`, e.Template, key, stele.Reason(err))
 			continue
 		}
+		if e.Order != stele.OwnOrder {
+			if _, err := e.Subcounters(); err != nil {
+				v.problem("verify.subcounters-damaged", `The counters of the template "{template}" of {namespace} are damaged: {cause}.`, e.Template, key, stele.Reason(err))
+			}
+			continue
+		}
 		if total, bounded := t.Total(); bounded && e.Given > total {
 			v.problem("verify.counter-past-template", "The counter of {namespace} is at {count}, and its template {template} has {total} names.", key, e.Given, e.Template, total)
 		}

@@ -437,6 +437,9 @@ func (f *minterFlags) addNOID(cmd *cobra.Command) {
 	f.owner = cmd
 	flags := cmd.Flags()
 	flags.StringVar(&f.given.Template, "template", "", "NOID `template`: .reedeedk makes names in quasi-random order that end in a check character, .zd counts")
+	flags.StringVar((*string)(&f.given.Order), "order", "", "order of names for a template that begins with r: noid for that of the original program Noid (default: our own)")
+	flags.Uint8Var(&f.given.Expand, "expand", 0, "with --order noid: `number` of digits that the mask grows by when its names are used up, as Nog's add3 (default: it does not grow)")
+	usage.Choices(cmd, "order", stele.OrderNOID)
 	flags.Uint64Var(&f.given.Seed, "seed", 0, "`number` that decides the order of names for a template that begins with r (default: random, so that names can't be predicted)")
 }
 

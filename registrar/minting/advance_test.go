@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // TestAdvanceMinters puts a registry in the place of another, and repeats no name of it.
@@ -54,9 +55,9 @@ func TestAdvanceMinters(t *testing.T) {
 func TestShutTemplate(t *testing.T) {
 	f := newFixture(t)
 	key := f.key("ark:12345/x5")
-	want(t, f.ShutTemplate(as("ann"), key, ".sdddd", 0), stele.Forbidden)
+	want(t, f.ShutTemplate(as("ann"), key, noid(".sdddd"), minting.Progress{}), stele.Forbidden)
 	for range 2 {
-		if err := f.ShutTemplate(f.admin, key, ".sdddd", 0); err != nil {
+		if err := f.ShutTemplate(f.admin, key, noid(".sdddd"), minting.Progress{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,11 +72,11 @@ func TestShutTemplate(t *testing.T) {
 		t.Errorf("the first name is %s", got)
 	}
 	// One that is in use can be shut, too.
-	if err := f.ShutTemplate(f.admin, key, ".sdddd", 0); err != nil {
+	if err := f.ShutTemplate(f.admin, key, noid(".sdddd"), minting.Progress{}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = f.Mint(f.admin, key, 1)
 	want(t, err, stele.Conflict, "skip it ahead")
 	f.space("102.100.272/", minter(stele.Minter{Kind: stele.MinterPILIN}))
-	want(t, f.ShutTemplate(f.admin, f.key("102.100.272/"), ".sd", 0), stele.Conflict, "dates")
+	want(t, f.ShutTemplate(f.admin, f.key("102.100.272/"), noid(".sd"), minting.Progress{}), stele.Conflict, "dates")
 }

@@ -239,6 +239,6 @@ func (m *minter) left(ctx context.Context) (n uint64, bounded bool, err error) {
 	if !ok || err != nil { // Mint returns the error
 		return 0, false, nil
 	}
-	total, bounded := c.template.plain.Total()
+	total, bounded := c.template.total()
 	return total - min(total, c.count), bounded, nil
 }

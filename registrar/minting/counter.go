@@ -28,6 +28,9 @@ type counter struct {
 	names  *templateMaker
 
 	pending TemplateStates
+
+	block        originalBlock // in the original order: what is reserved
+	pendingBlock originalBlock
 }
 
 func newCounter(ms *Minters, ancestors []*stele.Namespace) (*counter, error) {
@@ -54,6 +57,13 @@ func (c *counter) load(ctx context.Context) error {
 	c.before, c.names = data, &templateMaker{template: c.template}
 	c.state, c.mine = state.with(c.ns.Minter)
 	c.count = max(c.count, c.state[c.mine].Given) // more, if some were skipped
+	if c.template.original != nil {
+		walk, err := c.state[c.mine].Subcounters()
+		if err != nil {
+			return err
+		}
+		c.block = originalBlock{walk: walk, from: c.count}
+	}
 	for i, e := range state {
 		if i != c.mine {
 			if err := c.other(c.ns, e); err != nil {
@@ -82,11 +92,18 @@ func (c *counter) read(ctx context.Context, key stele.NamespaceKey) ([]byte, Tem
 }
 
 func (c *counter) other(ns *stele.Namespace, e TemplateState) error {
-	s, err := newTemplate(c.schemes, ns, e.Template, e.Seed)
-	if err == nil {
-		c.names.others = append(c.names.others, issued{s, e.Given})
+	s, err := newTemplate(c.schemes, ns, e)
+	if err != nil {
+		return err
 	}
-	return err
+	other := issued{template: s, count: e.Given}
+	if s.original != nil {
+		if other.walk, err = e.Subcounters(); err != nil {
+			return err
+		}
+	}
+	c.names.others = append(c.names.others, other)
+	return nil
 }
 
 func (c *counter) forget() { c.loaded = false }
@@ -98,25 +115,62 @@ func (c *counter) next(time.Time) (draw, []stele.MinterState, time.Duration, err
 		return draw{}, nil, 0, stele.Errorf("mint", stele.ID{}, stele.Conflict,
 			"mint.counter-from-backup", "the counter of {namespace} came from a backup, and names may have been given since; skip it ahead first", c.ns.Key())
 	}
-	d := draw{number: c.count}
 	if c.count < mine.Given {
+		d := c.at(c.count)
 		c.count++
 		return d, nil, 0, nil
 	}
-	if _, err := c.template.text(c.count); err != nil {
+	c.pending = append(TemplateStates(nil), c.state...)
+	d := draw{number: c.count}
+	var err error
+	if c.template.original != nil {
+		d, err = c.reserveOriginal()
+	} else {
+		err = c.reserve()
+	}
+	if err != nil {
 		return draw{}, nil, 0, err // used up
 	}
+	return d, []stele.MinterState{{Name: StateName(c.ns.Key()), Before: c.before, After: c.pending.Bytes()}}, 0, nil
+}
+
+// reserve makes a block of names pending.
+func (c *counter) reserve() error {
+	if _, err := c.template.text(draw{number: c.count}); err != nil {
+		return err
+	}
 	given := c.count + c.template.block(c.size)
-	if total, bounded := c.template.plain.Total(); bounded {
+	if total, bounded := c.template.total(); bounded {
 		given = min(given, total)
 	}
-	c.pending = append(TemplateStates(nil), c.state...)
 	c.pending[c.mine].Given = given
-	return d, []stele.MinterState{{Name: StateName(c.ns.Key()), Before: c.before, After: c.pending.Bytes()}}, 0, nil
+	return nil
+}
+
+// reserveOriginal makes a block of names in the original order pending, and returns the first.
+func (c *counter) reserveOriginal() (draw, error) {
+	block, err := c.block.next(c.count, c.template.block(c.size))
+	if err != nil {
+		return draw{}, err
+	}
+	c.pendingBlock = block
+	mine := &c.pending[c.mine]
+	mine.Given, mine.Counters = block.walk.Given(), string(block.walk.AppendText(nil))
+	return draw{number: c.count, step: block.steps[0]}, nil
+}
+
+// at returns the draw of a number that is reserved.
+func (c *counter) at(number uint64) draw {
+	d := draw{number: number}
+	if c.template.original != nil {
+		d.step = c.block.steps[number-c.block.from]
+	}
+	return d
 }
 
 func (c *counter) settle() {
 	c.state, c.before = c.pending, c.pending.Bytes()
+	c.block = c.pendingBlock
 	c.count++
 }
 
@@ -136,7 +190,7 @@ type span struct{ from, to uint64 }
 
 // label returns the name of a number, and an empty label if it was issued before.
 func (m *templateMaker) label(d draw) (Label, error) {
-	id, err := m.template.id(d.number)
+	id, err := m.template.id(d)
 	if err != nil || issuedBefore(m.others, id) {
 		return Label{}, err
 	}

@@ -46,6 +46,7 @@ func TestNothingIsGivenTwice(t *testing.T) {
 			f.space("102.100.272/", minter(stele.Minter{Kind: stele.MinterPILIN})),
 			f.space("ark:12345/x5", minter(noid(".reeddk"))),
 			f.space("urn:example", minter(noid(".zd"))),
+			f.space("ark:12345/f5", minter(original(".redk", 1))),
 			f.space("urn:uuid", minter(stele.Minter{Kind: stele.MinterUUID})),
 		}
 		var given, kept issuedNames
@@ -53,7 +54,7 @@ func TestNothingIsGivenTwice(t *testing.T) {
 		for round := range 150 {
 			f.Registrar = registrar.New(&storetest.Faulty{Store: f.store, Fault: storetest.Dying(1 + rand.Int64N(60))}, f.schemes, f.options)
 			var wg sync.WaitGroup
-			for caller := range 14 {
+			for caller := range 2 * len(keys) {
 				key := keys[caller%len(keys)]
 				who := fmt.Sprintf("caller %d of round %d", caller, round)
 				wg.Go(func() { f.mintUntilDead(t, key, who, caller < len(keys), &given, &kept) })
@@ -128,6 +129,8 @@ func (f *fixture) changeSettings(keys []stele.NamespaceKey) {
 				m.Granularity = []string{"1us", "10us", "1ms", "100ms", "1s"}[rand.N(5)]
 			case m.Kind == stele.MinterNOID && ns.Scheme == "urn":
 				m.Template = []string{".zd", ".zdd", ".ze", ".rdddddd", ".sdddddd"}[rand.N(5)]
+			case m.Kind == stele.MinterNOID && m.Order == stele.OrderNOID:
+				m.Template = []string{".redk", ".rddk", ".reedk"}[rand.N(3)]
 			}
 			return nil
 		})
@@ -143,15 +146,16 @@ func TestTwoProcesses(t *testing.T) {
 			f.space("sid.inpe.br/mtc-m18", minter(ibi("1us"))),
 			f.space("102.100.272/", minter(stele.Minter{Kind: stele.MinterPILIN})),
 			f.space("ark:12345/x5", minter(noid(".zeedk"))),
+			f.space("ark:12345/f5", minter(original(".reedk", 3))),
 		}
 		given := issuedNames{given: make(map[stele.ID]string)}
 		var wg sync.WaitGroup
 		for p := range 2 {
 			r := registrar.New(f.store, f.schemes, f.options)
-			for c := range 6 {
+			for c := range 8 {
 				wg.Go(func() {
 					for range 20 {
-						labels, err := r.Mint(f.admin, keys[c%3], 3)
+						labels, err := r.Mint(f.admin, keys[c%4], 3)
 						if err != nil {
 							t.Error(err)
 							return
@@ -168,7 +172,7 @@ func TestTwoProcesses(t *testing.T) {
 		if len(given.twice) > 0 {
 			t.Error(given.twice[0])
 		}
-		if want := 2 * 2 * 20 * 3 * 4; len(given.given) != want {
+		if want := 2 * 2 * 20 * 3 * 5; len(given.given) != want {
 			t.Errorf("%d names, want %d", len(given.given), want)
 		}
 	})

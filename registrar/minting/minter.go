@@ -71,10 +71,12 @@ func (timeless) late() error         { return nil }
 func (timeless) step() time.Duration { return 0 }
 func (timeless) free() (t time.Time) { return t }
 
-// draw is what a source takes: a date, a number or a UUID.
+// draw is what a source takes: a date, a number or a UUID. In the original order of a template the
+// number is how many names were taken before, and the step says which name it is.
 type draw struct {
 	date   mint.Date
 	number uint64
+	step   mint.Step
 	uuid   uuid
 }
 

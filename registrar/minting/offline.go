@@ -36,7 +36,7 @@ func (m *minter) settle(ctx context.Context, src source) {
 	to := before.state[before.mine].Given
 	labels := make([]Label, 0, to-from)
 	for n := from; n < to; n++ {
-		label, err := before.names.label(draw{number: n})
+		label, err := before.names.label(before.at(n))
 		if err != nil {
 			return
 		}

@@ -44,12 +44,12 @@ func (ms *Minters) Status(ctx context.Context, ns *stele.Namespace) (status Stat
 	if err != nil {
 		return status, err
 	}
-	status.Total, _ = names.plain.Total()
+	status.Total, _ = names.total()
 	state, err := ms.State(ctx, ns.Key())
 	if err != nil {
 		return status, err
 	}
-	if i := state.Templates.find(ns.Minter.Template, ns.Minter.Seed); i >= 0 {
+	if i := state.Templates.find(templateState(ns.Minter)); i >= 0 {
 		status.Given, status.Shut = state.Templates[i].Given, state.Templates[i].Shut
 	}
 	return status, nil
@@ -68,20 +68,43 @@ func (ms *Minters) Skip(ctx context.Context, op string, ns *stele.Namespace, to 
 			return nil, stele.Errorf(op, stele.ID{}, stele.Conflict,
 				"mint.counter-not-set-back", "{count} names of {namespace} are given; the counter only goes ahead", next[i].Given, ns.Key())
 		}
-		next[i].Given, next[i].Shut = to, false
+		var err error
+		if next[i], err = next[i].ahead(ctx, op, to); err != nil {
+			return nil, err
+		}
+		next[i].Shut = false
 		return next, nil
 	})
 }
 
+// Progress is how far a template is in another registry, or in the original program: how many names are
+// given, and the subcounters of the original order as [mint.Subcounters.AppendText] writes them. The zero
+// Progress says nothing.
+type Progress struct {
+	Given    uint64
+	Counters string
+}
+
 // ShutTemplate shuts a template of a prefix whose names another registry may have
-// given, until [Minters.Skip].
-func (ms *Minters) ShutTemplate(ctx context.Context, op string, key stele.NamespaceKey, template string, seed uint64) error {
+// given, until [Minters.Skip]. If it is known how far the template is there, it continues from there,
+// unless it is as far here already: then nothing changes.
+func (ms *Minters) ShutTemplate(ctx context.Context, op string, key stele.NamespaceKey, m stele.Minter, p Progress) error {
+	if p.Counters != "" {
+		e := templateState(m)
+		e.Given, e.Counters = p.Given, p.Counters
+		if _, err := e.Subcounters(); err != nil {
+			return &stele.Error{Op: op, Kind: stele.Invalid, Err: stele.Reason(err)}
+		}
+	}
 	return ms.changeTemplates(ctx, op, key, func(s State) (TemplateStates, error) {
 		if s.Dates != nil {
 			return nil, stele.Errorf(op, stele.ID{}, stele.Conflict, "mint.prefix-used-by-dates", "names under {prefix} are made of dates here; use another prefix", key)
 		}
-		next, i := s.Templates.with(stele.Minter{Template: template, Seed: seed})
-		if next[i].Shut {
+		next, i := s.Templates.with(m)
+		switch {
+		case p.Given > next[i].Given:
+			next[i].Given, next[i].Counters = p.Given, p.Counters
+		case next[i].Shut || p.Given > 0:
 			return nil, nil
 		}
 		next[i].Shut = true
@@ -229,13 +252,15 @@ func (s State) advance(other State) []byte {
 	}
 	next := append(TemplateStates(nil), s.Templates...)
 	for _, e := range other.Templates {
-		i := next.find(e.Template, e.Seed)
+		i := next.find(e)
 		if i < 0 {
 			e.Shut = true
 			next = append(next, e)
 			continue
 		}
-		next[i].Given = max(next[i].Given, e.Given)
+		if e.Given > next[i].Given {
+			next[i].Given, next[i].Counters = e.Given, e.Counters
+		}
 	}
 	return next.Bytes()
 }

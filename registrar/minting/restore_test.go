@@ -19,8 +19,10 @@ func TestRestore(t *testing.T) {
 		pilin := f.space("102.100.272/", minter(stele.Minter{Kind: stele.MinterPILIN}))
 		used := f.space("ark:12345/x5", minter(noid(".sdddd")))
 		unused := f.space("ark:12345/y5", minter(noid(".sdddd")))
+		ordered := f.space("ark:12345/f5", minter(original(".reedeedk", 0)))
 		f.first(dated)
 		f.first(used)
+		f.first(ordered)
 		backup := filepath.Join(dir, "backup")
 		if err := f.store.Backup(f.admin, backup); err != nil {
 			t.Fatal(err)
@@ -28,7 +30,7 @@ func TestRestore(t *testing.T) {
 		given := issuedNames{given: make(map[stele.ID]string)}
 		take := func() {
 			t.Helper()
-			for _, key := range []stele.NamespaceKey{dated, pilin, used, unused} {
+			for _, key := range []stele.NamespaceKey{dated, pilin, used, unused, ordered} {
 				for _, l := range must(f.Mint(f.admin, key, 100))(t) {
 					given.add(key.String(), names(l)...)
 				}
@@ -43,7 +45,7 @@ func TestRestore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, key := range []stele.NamespaceKey{used, unused} {
+		for _, key := range []stele.NamespaceKey{used, unused, ordered} {
 			_, err := f.Mint(f.admin, key, 1)
 			want(t, err, stele.Conflict, "skip it ahead")
 			if s := must(f.MinterStatus(f.admin, key))(t); !s.Shut {

@@ -18,12 +18,11 @@ func Samples(schemes *stele.Schemes, ns *stele.Namespace, given uint64, at time.
 	switch ns.Minter.Kind {
 	case stele.MinterNOID:
 		t, err := templateOf(schemes, ns)
-		for i := range uint64(n) {
-			if err != nil {
-				break
-			}
-			var name string
-			if name, err = t.text(given + i); err == nil {
+		if err != nil {
+			return nil
+		}
+		for name, err := range t.sample(given, n) {
+			if err == nil {
 				list = append(list, name)
 			}
 		}

@@ -32,6 +32,8 @@ var settings = []setting{
 	{"granularity", func(to, from *stele.Minter) { to.Granularity = from.Granularity }},
 	{"template", func(to, from *stele.Minter) { to.Template = from.Template }},
 	{"seed", func(to, from *stele.Minter) { to.Seed = from.Seed }},
+	{"order", func(to, from *stele.Minter) { to.Order = from.Order }},
+	{"expand", func(to, from *stele.Minter) { to.Expand = from.Expand }},
 }
 
 // Configure copies those settings of a minter that were given. A change of the kind of
@@ -41,10 +43,14 @@ func Configure(m, from *stele.Minter, given func(setting string) bool) {
 	if given("minter") && m.Kind != from.Kind {
 		*m = stele.Minter{}
 	}
+	order := m.Order
 	for _, s := range settings {
 		if given(s.name) {
 			s.copy(m, from)
 		}
+	}
+	if m.Order != order && !given("seed") {
+		m.Seed = 0 // it meant another order
 	}
 	if m.Kind == stele.MinterIBI {
 		if m.Host != "" {
@@ -93,6 +99,8 @@ func Describe(m *stele.Minter) string {
 	say(m.Granularity != "", "granularity %s", m.Granularity)
 	say(m.Template != "", "template %s", m.Template)
 	say(m.Seed != 0, "seed %d", m.Seed)
+	say(m.Order != "", "order %s", m.Order)
+	say(m.Expand != 0, "expand %d", m.Expand)
 	return strings.Join(words, ", ")
 }
 

@@ -63,7 +63,8 @@ func TestStates(t *testing.T) {
 		{"dates", string(DateState{d, true, "a b/c"}.Bytes())},
 		{"no dates", string(DateState{Holder: "a"}.Bytes())},
 		{"free", string(DateState{Last: d, Issued: true}.Bytes())},
-		{"templates", string(TemplateStates{{".reedk", 7, 1000, false}, {"b.zd", 0, 5, true}}.Bytes())},
+		{"templates", string(TemplateStates{{Template: ".reedk", Seed: 7, Given: 1000}, {Template: "b.zd", Given: 5, Shut: true}}.Bytes())},
+		{"original order", string(TemplateStates{{Template: ".rd", Given: 2, Order: stele.OrderNOID, Counters: "1,0,1,0,0,0,0,0,0,0"}, {Template: ".red", Shut: true, Order: stele.OrderNOID, Expand: 2}}.Bytes())},
 		{"no templates", string(TemplateStates{}.Bytes())},
 	} {
 		s, err := ReadState("x", []byte(tt.text))
@@ -80,7 +81,7 @@ func TestStates(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "date", "date 1", "date 1 2", "date x 2 a", "date -1 0 a", "date 1 9999999999999999999 a",
-		"noid\n", "noid\n1 2", "noid\nx 2 .zd", "noid\n1 x .zd", "noid\n1 2 .zd open", "noid\n1 2 .zd shut x", "uuid", "\xff"} {
+		"noid\n", "noid\n1 2", "noid\nx 2 .zd", "noid\n1 x .zd", "noid\n1 2 .zd open", "noid\n1 2 .zd shut x", "noid\n1 2 .rd noid 1", "noid\n1 2 .rd noid+x 1", "noid\n1 2 .rd noid+1", "noid\n1 2 .rd nog+1 1", "noid\n1 2 .rd noid+256 1", "noid\n1 2 .rd noid+1 1 open", "uuid", "\xff"} {
 		if _, err := ReadState("x", []byte(text)); stele.KindOf(err) != stele.Internal {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -1,6 +1,7 @@
 package minting
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -21,10 +22,14 @@ import (
 //	noid                                    a line for each template that was used:
 //	1000 7 .reedeedk                        names given, seed, template
 //	200 0 .zddd shut                        shut by a restore
+//	3 0 .rd noid+1 1,0,0,1,0,0,0,1,0,0      in the order of the original program, with its
+//	                                        subcounters ("-": those of so many names); the mask
+//	                                        grows by 1
 const (
 	dateMark = "date"
 	noidMark = "noid"
 	shutMark = "shut"
+	noCounts = "-"
 )
 
 // StateName returns the name of the state of the minter of a prefix.
@@ -61,6 +66,13 @@ type TemplateState struct {
 	Seed     uint64
 	Given    uint64
 	Shut     bool // a restore shut it, until an administrator skips the counter ahead
+
+	// Of a template in the order of the original program: the subcounters as
+	// [mint.Subcounters.AppendText] writes them. If they are missing, they are those of the
+	// order's beginning after so many names.
+	Order    stele.MinterOrder
+	Expand   uint8
+	Counters string
 }
 
 // TemplateStates are the states of all templates that a prefix has had.
@@ -71,6 +83,9 @@ func (s TemplateStates) Bytes() []byte {
 	b := []byte(noidMark)
 	for _, e := range s {
 		b = fmt.Appendf(b, "\n%d %d %s", e.Given, e.Seed, e.Template)
+		if e.Order != stele.OwnOrder {
+			b = fmt.Appendf(b, " %s+%d %s", e.Order, e.Expand, cmp.Or(e.Counters, noCounts))
+		}
 		if e.Shut {
 			b = append(b, " "+shutMark...)
 		}
@@ -78,10 +93,20 @@ func (s TemplateStates) Bytes() []byte {
 	return b
 }
 
+// templateState returns the state of a minter's template before its first name. Names that come in
+// order have one order only, whatever the minter says.
+func templateState(m stele.Minter) TemplateState {
+	e := TemplateState{Template: m.Template, Seed: m.Seed}
+	if t, err := mint.ParseTemplate(m.Template); err == nil && t.IsShuffled() {
+		e.Order, e.Expand = m.Order, m.Expand
+	}
+	return e
+}
+
 // find returns where the state of a template is, -1 if it was never used.
-func (s TemplateStates) find(template string, seed uint64) int {
+func (s TemplateStates) find(of TemplateState) int {
 	for i, e := range s {
-		if e.Template == template && e.Seed == seed {
+		if e.Template == of.Template && e.Seed == of.Seed && e.Order == of.Order && e.Expand == of.Expand {
 			return i
 		}
 	}
@@ -90,11 +115,11 @@ func (s TemplateStates) find(template string, seed uint64) int {
 
 // with returns a copy that has the state of a minter's template, and where.
 func (s TemplateStates) with(m stele.Minter) (TemplateStates, int) {
-	next := append(TemplateStates(nil), s...)
-	if i := s.find(m.Template, m.Seed); i >= 0 {
+	next, first := append(TemplateStates(nil), s...), templateState(m)
+	if i := s.find(first); i >= 0 {
 		return next, i
 	}
-	return append(next, TemplateState{Template: m.Template, Seed: m.Seed}), len(s)
+	return append(next, first), len(s)
 }
 
 // used reports whether names were given.
@@ -154,18 +179,35 @@ func (s *DateState) read(text string) bool {
 func (s *TemplateStates) read(lines []string) bool {
 	for _, line := range lines {
 		f := strings.Split(line, " ")
-		if len(f) < 3 || len(f) > 4 {
+		if len(f) < 3 || len(f) > 6 {
 			return false
 		}
 		given, err1 := strconv.ParseUint(f[0], 10, 64)
 		seed, err2 := strconv.ParseUint(f[1], 10, 64)
-		shut := len(f) == 4
-		if err1 != nil || err2 != nil || shut && f[3] != shutMark {
+		e := TemplateState{Template: f[2], Seed: seed, Given: given}
+		if f = f[3:]; len(f) > 0 && f[len(f)-1] == shutMark {
+			e.Shut, f = true, f[:len(f)-1]
+		}
+		if err1 != nil || err2 != nil || len(f) > 0 && !e.readOrder(f) {
 			return false
 		}
-		*s = append(*s, TemplateState{f[2], seed, given, shut})
+		*s = append(*s, e)
 	}
 	return true
+}
+
+// readOrder reads the fields of a template in the order of the original program.
+func (s *TemplateState) readOrder(f []string) bool {
+	if len(f) != 2 {
+		return false
+	}
+	order, expand, ok := strings.Cut(f[0], "+")
+	n, err := strconv.ParseUint(expand, 10, 8)
+	s.Order, s.Expand = stele.MinterOrder(order), uint8(n)
+	if f[1] != noCounts {
+		s.Counters = f[1]
+	}
+	return ok && err == nil && s.Order == stele.OrderNOID
 }
 
 // readMinter reads the state of the minter of a prefix, as it is stored and as a value.

@@ -20,11 +20,13 @@ type template struct {
 	plain   mint.Template // without check character
 	check   bool          // the name ends in one
 	seed    uint64
+
+	original *mint.Subcounters // the beginning of the original order; nil for our own. It never changes
 }
 
 // templateOf returns the names that the namespace's settings make.
 func templateOf(schemes *stele.Schemes, ns *stele.Namespace) (*template, error) {
-	return newTemplate(schemes, ns, ns.Minter.Template, ns.Minter.Seed)
+	return newTemplate(schemes, ns, templateState(ns.Minter))
 }
 
 // Sample returns the name with a number of a namespace's template, to show how names look. It
@@ -34,11 +36,15 @@ func Sample(schemes *stele.Schemes, ns *stele.Namespace, number uint64) (string,
 	if err != nil {
 		return "", err
 	}
-	return t.text(number)
+	for name, err := range t.sample(number, 1) {
+		return name, err
+	}
+	return "", nil
 }
 
 // newTemplate returns the names of a template that a namespace has, or had.
-func newTemplate(schemes *stele.Schemes, ns *stele.Namespace, noid string, seed uint64) (*template, error) {
+func newTemplate(schemes *stele.Schemes, ns *stele.Namespace, of TemplateState) (*template, error) {
+	noid := of.Template
 	if _, err := mint.ParseTemplate(noid); err != nil {
 		return nil, err
 	}
@@ -49,11 +55,16 @@ func newTemplate(schemes *stele.Schemes, ns *stele.Namespace, noid string, seed 
 	if err != nil {
 		return nil, err
 	}
-	s := &template{schemes: schemes, scheme: schemes.Lookup(ns.Scheme), plain: plain, check: check, seed: seed}
+	s := &template{schemes: schemes, scheme: schemes.Lookup(ns.Scheme), plain: plain, check: check, seed: of.Seed}
+	if of.Order == stele.OrderNOID {
+		if s.original, err = plain.Subcounters(of.Seed, int(of.Expand)); err != nil {
+			return nil, err
+		}
+	}
 	for _, link := range namespaces.Joints(schemes, ns.Key()) {
 		s.prefix = ns.Prefix + link
 		var text string
-		if text, err = s.text(0); err == nil && joins(schemes, ns, text) {
+		if text, err = s.first(); err == nil && joins(schemes, ns, text) {
 			return s, nil
 		}
 	}
@@ -83,12 +94,26 @@ func joins(schemes *stele.Schemes, ns *stele.Namespace, text string) bool {
 	return schemes.IsWithin(id, ns.Prefix)
 }
 
+// first returns the text of the first name.
+func (s *template) first() (string, error) { return s.text(draw{}) }
+
 // text returns the text of a name. It is that of the identifier, except perhaps for the
 // case of letters.
-func (s *template) text(number uint64) (string, error) {
-	name, err := s.plain.Name("", number, s.seed)
-	if err != nil || !s.check {
-		return s.prefix + name, err
+func (s *template) text(d draw) (string, error) {
+	if s.original != nil {
+		return s.finish(s.original.Template(d.step.Growth).Write("", d.step.Number))
+	}
+	name, err := s.plain.Name("", d.number, s.seed)
+	if err != nil {
+		return "", err
+	}
+	return s.finish(name)
+}
+
+// finish puts the prefix before a name, and the check character after it.
+func (s *template) finish(name string) (string, error) {
+	if !s.check {
+		return s.prefix + name, nil
 	}
 	text := s.prefix + name
 	zone, ok := strings.CutSuffix(CheckZone(s.scheme, text+"0"), "0")
@@ -98,28 +123,41 @@ func (s *template) text(number uint64) (string, error) {
 	return text + string(rune(mint.CheckChar(zone))), nil
 }
 
-// number returns which name of the template an identifier is; ok is false if none.
-func (s *template) number(id stele.ID) (n uint64, ok bool) {
+// find returns which name of the template an identifier is; ok is false if none. In the original order
+// the number of the draw is not known.
+func (s *template) find(id stele.ID) (d draw, ok bool) {
 	text := id.String()
 	if len(text) < len(s.prefix) || !strings.EqualFold(text[:len(s.prefix)], s.prefix) {
-		return 0, false
+		return d, false
 	}
 	name := strings.ToLower(text[len(s.prefix):])
 	if s.check {
 		name = name[:max(0, len(name)-1)]
 	}
-	n, ok = s.plain.Index("", name, s.seed)
-	if !ok || !s.check {
-		return n, ok
+	if s.original != nil {
+		d.step, ok = s.original.Find("", name)
+	} else {
+		d.number, ok = s.plain.Index("", name, s.seed)
 	}
-	full, err := s.text(n)
-	return n, err == nil && strings.EqualFold(full, text)
+	if !ok || !s.check {
+		return d, ok
+	}
+	full, err := s.text(d)
+	return d, err == nil && strings.EqualFold(full, text)
+}
+
+// total returns how many names there are; bounded is false if they don't end.
+func (s *template) total() (n uint64, bounded bool) {
+	if s.original != nil {
+		return s.original.Total(), true
+	}
+	return s.plain.Total()
 }
 
 // block returns how many names are reserved in one commit, size at most. It is less for a
 // small template, so that a crash does not use it up.
 func (s *template) block(size int) uint64 {
-	total, bounded := s.plain.Total()
+	total, bounded := s.total()
 	if !bounded {
 		return uint64(size)
 	}
@@ -127,26 +165,30 @@ func (s *template) block(size int) uint64 {
 }
 
 // id returns a name as an identifier.
-func (s *template) id(number uint64) (stele.ID, error) {
-	text, err := s.text(number)
+func (s *template) id(d draw) (stele.ID, error) {
+	text, err := s.text(d)
 	if err != nil {
 		return stele.ID{}, err
 	}
 	return s.schemes.Parse(text)
 }
 
-// issued is how many names of a template were issued: an earlier template of the namespace,
+// issued is which names of a template were issued: an earlier template of the namespace,
 // or one of a namespace above it.
 type issued struct {
 	*template
 	count uint64
+	walk  *mint.Subcounters // in the original order
 }
 
 // issuedBefore reports whether one of the templates has issued the name.
 func issuedBefore(list []issued, id stele.ID) bool {
 	return slices.ContainsFunc(list, func(g issued) bool {
-		n, ok := g.number(id)
-		return ok && n < g.count
+		d, ok := g.find(id)
+		if ok && g.walk != nil {
+			return g.walk.Issued(d.step)
+		}
+		return ok && d.number < g.count
 	})
 }
 
@@ -178,10 +220,10 @@ const maxSeed = 1<<53 - 1
 // names can't be predicted.
 func Seed(random io.Reader, before, next *stele.Namespace) error {
 	m := &next.Minter
-	if m.Kind != stele.MinterNOID || m.Seed != 0 {
+	if m.Kind != stele.MinterNOID || m.Seed != 0 || m.Order == stele.OrderNOID {
 		return nil
 	}
-	if before != nil && before.Minter.Kind == m.Kind && before.Minter.Template == m.Template {
+	if before != nil && before.Minter.Kind == m.Kind && before.Minter.Template == m.Template && before.Minter.Order == m.Order {
 		m.Seed = before.Minter.Seed
 		return nil
 	}
@@ -213,7 +255,10 @@ func CheckSettings(schemes *stele.Schemes, ns *stele.Namespace) (setting string,
 				"minter.prefix-outside-namespace", "it makes names below {prefixes}, which is not in the namespace {namespace}", fmt.Sprintf("%q", made.prefixes), ns.Key())
 		}
 	case stele.MinterNOID:
-		_, err := templateOf(schemes, ns)
+		t, err := templateOf(schemes, ns)
+		if err == nil && ns.Minter.Expand > 0 && t.original == nil {
+			return "minter.expand", stele.Errorf("", stele.ID{}, stele.Invalid, "minter.expand-needs-random", "only a mask that begins with r grows; leave expand out, or use a mask that begins with z")
+		}
 		return "minter.template", err
 	case stele.MinterUUID:
 		_, err := joint(schemes, ns, uuid{}.String())

@@ -135,7 +135,7 @@ func (f *spaceForm) apply(c *call, ns *stele.Namespace) {
 		m.Port, m.IPPort = uint16(f.count(c, "minter-port", f.port, 16)), uint16(f.count(c, "minter-ipPort", f.ipPort, 16))
 	}
 	if m.Kind == ns.Minter.Kind && m.Template == ns.Minter.Template {
-		m.Seed = ns.Minter.Seed
+		m.Seed, m.Order, m.Expand = ns.Minter.Seed, ns.Minter.Order, ns.Minter.Expand
 	}
 	minting.Configure(&ns.Minter, &m, func(string) bool { return true })
 	ns.Checked, ns.Passthrough, ns.Reviewed = f.checked, f.passthrough, f.reviewed

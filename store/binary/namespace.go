@@ -45,7 +45,8 @@ func AppendNamespace(b []byte, n *stele.Namespace) []byte {
 // that has something in it, so that other namespaces keep the bytes that they had.
 func appendLater(b []byte, n *stele.Namespace) []byte {
 	p := &n.Publication
-	handles := n.Handles != stele.HandleService{}
+	ordered := n.Minter.Order != stele.OwnOrder || n.Minter.Expand != 0
+	handles := ordered || n.Handles != stele.HandleService{}
 	reviewed := n.Reviewed || handles
 	extended := isExtended(p) || reviewed
 	passing := extended || n.Passthrough
@@ -84,6 +85,9 @@ func appendLater(b []byte, n *stele.Namespace) []byte {
 	}
 	if handles {
 		b = appendBool(appendBool(b, n.Handles.Off), n.Handles.PublicWrite)
+	}
+	if ordered {
+		b = append(appendText(b, string(n.Minter.Order)), n.Minter.Expand)
 	}
 	return b
 }
@@ -170,6 +174,10 @@ func (d *decoder) later(n *stele.Namespace) {
 	if len(d.rest) > 0 {
 		n.Handles = stele.HandleService{Off: d.bool(), PublicWrite: d.bool()}
 		odd = n.Handles == stele.HandleService{}
+	}
+	if len(d.rest) > 0 {
+		n.Minter.Order, n.Minter.Expand = stele.MinterOrder(d.text()), d.byte()
+		odd = n.Minter.Order == stele.OwnOrder && n.Minter.Expand == 0
 	}
 	if d.err == nil && odd {
 		d.fail(errOdd) // nothing is written of it then

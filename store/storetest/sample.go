@@ -90,7 +90,7 @@ func (s *session) full(id stele.ID, aliases ...stele.ID) *stele.Record {
 func space(scheme, prefix string) *stele.Namespace {
 	return &stele.Namespace{
 		Scheme: scheme, Prefix: prefix, Owner: "ana", Title: "sample", Quota: 7, Passthrough: true, Reviewed: true, Handles: stele.HandleService{Off: true, PublicWrite: true},
-		Minter: stele.Minter{Kind: stele.MinterNOID, Template: "reeddk", Seed: 1 << 63},
+		Minter: stele.Minter{Kind: stele.MinterNOID, Template: "reeddk", Seed: 1 << 63, Order: stele.OrderNOID, Expand: 3},
 		Hosts:  []string{".example.org"}, Protocols: []string{"https"},
 		Persistence: stele.Persistence{Level: stele.Permanent},
 		Grants:      []stele.Grant{{To: "user:bruno", Role: stele.RoleEditor}, {To: "group:staff", Role: stele.RoleReader}},

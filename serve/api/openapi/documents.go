@@ -186,6 +186,8 @@ type mintingDocument struct {
 	Granularity  string `json:"granularity,omitempty" maxLength:"255" example:"1s"`
 	Template     string `json:"template,omitempty" maxLength:"255" doc:"A NOID template." example:".reedeedk"`
 	Seed         uint64 `json:"seed,omitempty" doc:"Decides in which order the names of a template come that begins with r. A new template without it gets a random one."`
+	Order        string `json:"order,omitempty" enum:"noid" doc:"The order of the names of a template that begins with r: noid for that of the original program. Without it the order is our own."`
+	Expand       uint8  `json:"expand,omitempty" doc:"With the order noid: by how many digits the mask grows when its names are used up."`
 }
 
 // publicationDocument says how a namespace is published in the DNS.
