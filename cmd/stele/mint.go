@@ -166,7 +166,7 @@ func interrupted() error {
 
 // namespace returns the namespace to make names in, as it is or as the flags say.
 func (f *minterFlags) namespace(ctx context.Context, l *Registry, want *stele.Namespace) ([]stele.NamespaceKey, error) {
-	return []stele.NamespaceKey{want.Key()}, l.EnsureMinter(ctx, want, f.owner.Flags().Changed, f.looks)
+	return []stele.NamespaceKey{want.Key()}, l.EnsureMinter(ctx, want, f.isGiven, f.looks)
 }
 
 func (p *program) mintIBICommand() *cobra.Command {

@@ -57,6 +57,7 @@ minter makes: with --host and --ip, those of the repository names and of the IBI
 With --handle-server a prefix of handles is set up to be served by the Handle protocol,
 as 'stele handle setup' does it.`,
 		Example: `  stele ns add ark:12345/x5 --owner ana --title 'Reports' --minter noid --template .reedeedk --check
+  stele ns add ark:13030/f5 --minter noid --template .reedeedk --order noid
   stele ns add ark:12345/x5 --minter noid --template .reedeedk --check --dry-run
   stele ns add sid.inpe.br/mtc-m18 --minter ibi --host mtc-m18.sid.inpe.br --ip 150.163.34.243
   stele ns add 102.100.272/ --minter pilin --level permanent --statement 'Kept by the library.'
@@ -417,6 +418,16 @@ type minterFlags struct {
 	owner *cobra.Command
 	given stele.Minter
 	looks bool // read only: do not make a namespace
+
+	ordered bool // the flags --order and --expand are those of a minter
+}
+
+// isGiven reports whether a setting was given by its flag.
+func (f *minterFlags) isGiven(setting string) bool {
+	if setting == "order" || setting == "expand" {
+		return f.ordered && f.owner.Flags().Changed(setting)
+	}
+	return f.owner.Flags().Changed(setting)
 }
 
 // addIBI gives a command the flags of an IBI server.
@@ -437,14 +448,21 @@ func (f *minterFlags) addNOID(cmd *cobra.Command) {
 	f.owner = cmd
 	flags := cmd.Flags()
 	flags.StringVar(&f.given.Template, "template", "", "NOID `template`: .reedeedk makes names in quasi-random order that end in a check character, .zd counts")
-	flags.StringVar((*string)(&f.given.Order), "order", "", "order of names for a template that begins with r: noid for that of the original program Noid (default: our own)")
-	flags.Uint8Var(&f.given.Expand, "expand", 0, "with --order noid: `number` of digits that the mask grows by when its names are used up, as Nog's add3 (default: it does not grow)")
-	usage.Choices(cmd, "order", stele.OrderNOID)
 	flags.Uint64Var(&f.given.Seed, "seed", 0, "`number` that decides the order of names for a template that begins with r (default: random, so that names can't be predicted)")
 }
 
+// addOrder gives a command the flags of the order of a template's names. Commands that also make a record
+// have none: their --order is that of a target.
+func (f *minterFlags) addOrder(cmd *cobra.Command) {
+	f.ordered = true
+	flags := cmd.Flags()
+	flags.StringVar((*string)(&f.given.Order), "order", "", "order of names for a template that begins with r: noid for that of the original program Noid (default: our own)")
+	flags.Uint8Var(&f.given.Expand, "expand", 0, "with --order noid: `number` of digits that the mask grows by when its names are used up, as Nog's add3 (default: it does not grow)")
+	usage.Choices(cmd, "order", stele.OrderNOID)
+}
+
 // apply changes a minter as the flags say.
-func (f *minterFlags) apply(m *stele.Minter) { minting.Configure(m, &f.given, f.owner.Flags().Changed) }
+func (f *minterFlags) apply(m *stele.Minter) { minting.Configure(m, &f.given, f.isGiven) }
 
 // namespaceFlags are the flags of ns add and ns set.
 type namespaceFlags struct {
@@ -462,6 +480,7 @@ func (f *namespaceFlags) add(cmd *cobra.Command) {
 	flags.StringVar((*string)(&f.minter.given.Kind), "minter", "", "minter of new names: ibi, noid, pilin or uuid (default: none)")
 	f.minter.addIBI(cmd)
 	f.minter.addNOID(cmd)
+	f.minter.addOrder(cmd)
 	flags.Uint32Var(&f.given.TTL, "ttl", 0, "`seconds` for which clients may cache an answer, if the target has no TTL")
 	flags.IntVar(&f.given.Status, "status", 0, "HTTP status of redirects, if the target has none")
 	f.persistenceFlags.add(cmd)

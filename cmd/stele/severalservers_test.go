@@ -310,6 +310,7 @@ func (c *cluster) testMint(t *testing.T) {
 		{c.namespace("example.org/s", stele.Minter{Kind: stele.MinterIBI, Host: "s.example.org", Port: 80, Granularity: "1s"}, stele.Publication{}), 2, true},
 		{c.namespace("102.100.272/", stele.Minter{Kind: stele.MinterPILIN}, stele.Publication{}), 40, false},
 		{c.namespace("ark:12345/x5", stele.Minter{Kind: stele.MinterNOID, Template: ".zeedk"}, stele.Publication{}), 40, false},
+		{c.namespace("ark:12345/x6", stele.Minter{Kind: stele.MinterNOID, Template: ".reedk", Order: stele.OrderNOID, Expand: 3}, stele.Publication{}), 40, false},
 	}
 	all := &minted{names: make(map[stele.ID]string)}
 	var callers sync.WaitGroup
@@ -482,6 +483,7 @@ func (c *cluster) testKill(t *testing.T) {
 	kinds := []stele.NamespaceKey{
 		c.namespace("example.org/k", stele.Minter{Kind: stele.MinterIBI, Host: "k.example.org", Port: 80, Granularity: "1ms"}, stele.Publication{}),
 		c.namespace("ark:12345/k2", stele.Minter{Kind: stele.MinterNOID, Template: ".zeedk"}, stele.Publication{}),
+		c.namespace("ark:12345/k3", stele.Minter{Kind: stele.MinterNOID, Template: ".reedk", Order: stele.OrderNOID, Expand: 3}, stele.Publication{}),
 	}
 	all := &minted{names: make(map[stele.ID]string)}
 	give := func(who string, s *clusterServer, n int) {
@@ -503,13 +505,13 @@ func (c *cluster) testKill(t *testing.T) {
 	var callers sync.WaitGroup
 	stop := make(chan struct{})
 	callers.Go(func() { // a client that asks it while it dies gets no answer, or a name
-		for {
+		for n := 0; ; n++ {
 			select {
 			case <-stop:
 				return
 			default:
 			}
-			rec, err := victim.MintAndRegister(t.Context(), newRecord(), kinds[1])
+			rec, err := victim.MintAndRegister(t.Context(), newRecord(), kinds[1+n%2])
 			if err == nil {
 				all.add("who dies", []minting.Label{{ID: rec.ID}})
 			}

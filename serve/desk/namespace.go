@@ -233,7 +233,7 @@ func (f *spaceForm) fill(c *call, v *deskpage.NamespaceForm) {
 	for _, kind := range []stele.MinterKind{stele.MinterNOID, stele.MinterUUID, stele.MinterIBI, stele.MinterPILIN, stele.NoMinter} {
 		v.Kinds = append(v.Kinds, deskpage.Option{Value: string(kind), Text: c.language.Text("minter." + cmp.Or(string(kind), "none")), Chosen: f.kind == string(kind)})
 	}
-	v.Template, v.Templates = f.input("minter-template", f.template), usualTemplates
+	v.Template, v.Templates, v.Order = f.input("minter-template", f.template), usualTemplates, f.input("minter-order", f.order)
 	v.Host, v.Port, v.IP, v.IPPort, v.Granularity = f.input("minter-host", f.host), f.input("minter-port", f.port), f.input("minter-ip", f.ip), f.input("minter-ipPort", f.ipPort), f.input("minter-granularity", f.grain)
 	v.Checked, v.Passthrough, v.Reviewed = f.input("checked", word(f.checked)), f.input("passthrough", word(f.passthrough)), f.input("reviewed", word(f.reviewed))
 	v.Hosts, v.Protocols = f.input("hosts", f.hosts), f.input("protocols", f.protocols)
@@ -384,6 +384,7 @@ func (c *call) sameNamespace(ns *stele.Namespace, isNew bool, version uint64) []
 	flag("owner", ns.Owner)
 	flag("minter", string(ns.Minter.Kind))
 	flag("template", ns.Minter.Template)
+	flag("order", string(ns.Minter.Order))
 	flag("host", ns.Minter.Host)
 	flag("ip", ns.Minter.IP)
 	flag("granularity", ns.Minter.Granularity)

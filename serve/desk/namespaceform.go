@@ -80,7 +80,8 @@ type spaceForm struct {
 	faults
 	version                                        uint64
 	scheme, prefix, title, owner, quota            string
-	kind, template, host, port, ip, ipPort, grain  string
+	kind, template, order                          string
+	host, port, ip, ipPort, grain                  string
 	checked, passthrough, reviewed                 bool
 	hosts, protocols, level, until, statement, ttl string
 	status, delegate                               string
@@ -90,7 +91,7 @@ func parseSpaceForm(values url.Values) *spaceForm {
 	get := func(name string) string { return strings.TrimSpace(values.Get(name)) }
 	f := &spaceForm{
 		scheme: get("scheme"), prefix: get("prefix"), title: get("title"), owner: get("owner"), quota: get("quota"),
-		kind: get("minter-kind"), template: get("minter-template"), host: get("minter-host"), port: get("minter-port"), ip: get("minter-ip"), ipPort: get("minter-ipPort"), grain: get("minter-granularity"),
+		kind: get("minter-kind"), template: get("minter-template"), order: get("minter-order"), host: get("minter-host"), port: get("minter-port"), ip: get("minter-ip"), ipPort: get("minter-ipPort"), grain: get("minter-granularity"),
 		checked: get("checked") == "yes", passthrough: get("passthrough") == "yes", reviewed: get("reviewed") == "yes",
 		hosts: get("hosts"), protocols: get("protocols"), level: get("level"), until: get("until"), statement: strings.TrimSpace(unixLines(values.Get("statement"))),
 		ttl: get("ttl"), status: get("status"), delegate: get("delegate"),
@@ -103,7 +104,7 @@ func spaceFormOf(ns *stele.Namespace) *spaceForm {
 	m := &ns.Minter
 	return &spaceForm{
 		version: ns.Version, scheme: ns.Scheme, prefix: ns.Prefix, title: ns.Title, owner: ns.Owner, quota: number(ns.Quota),
-		kind: string(m.Kind), template: m.Template, host: m.Host, port: number(uint64(m.Port)), ip: m.IP, ipPort: number(uint64(m.IPPort)), grain: m.Granularity,
+		kind: string(m.Kind), template: m.Template, order: string(m.Order), host: m.Host, port: number(uint64(m.Port)), ip: m.IP, ipPort: number(uint64(m.IPPort)), grain: m.Granularity,
 		checked: ns.Checked, passthrough: ns.Passthrough, reviewed: ns.Reviewed, hosts: strings.Join(ns.Hosts, "\n"), protocols: strings.Join(ns.Protocols, " "),
 		level: string(ns.Persistence.Level), until: ns.Persistence.Until, statement: ns.Persistence.Statement,
 		ttl: number(uint64(ns.TTL)), status: number(uint64(ns.Status)), delegate: ns.Delegate,
@@ -129,13 +130,13 @@ func (f *spaceForm) apply(c *call, ns *stele.Namespace) {
 	var m stele.Minter
 	switch m.Kind = stele.MinterKind(f.kind); m.Kind {
 	case stele.MinterNOID:
-		m.Template = f.template
+		m.Template, m.Order = f.template, stele.MinterOrder(f.order)
 	case stele.MinterIBI:
 		m.Host, m.IP, m.Granularity, m.AllowPrivate = strings.ToLower(f.host), f.ip, f.grain, ns.Minter.AllowPrivate
 		m.Port, m.IPPort = uint16(f.count(c, "minter-port", f.port, 16)), uint16(f.count(c, "minter-ipPort", f.ipPort, 16))
 	}
-	if m.Kind == ns.Minter.Kind && m.Template == ns.Minter.Template {
-		m.Seed, m.Order, m.Expand = ns.Minter.Seed, ns.Minter.Order, ns.Minter.Expand
+	if m.Kind == ns.Minter.Kind && m.Template == ns.Minter.Template && m.Order == ns.Minter.Order {
+		m.Seed, m.Expand = ns.Minter.Seed, ns.Minter.Expand
 	}
 	minting.Configure(&ns.Minter, &m, func(string) bool { return true })
 	ns.Checked, ns.Passthrough, ns.Reviewed = f.checked, f.passthrough, f.reviewed
@@ -168,7 +169,7 @@ func (f *spaceForm) field(path, code string) string {
 	return ""
 }
 
-var spaceFields = []string{"scheme", "prefix", "title", "owner", "quota", "minter-kind", "minter-template", "minter-host", "minter-port", "minter-ip", "minter-ipPort", "minter-granularity",
+var spaceFields = []string{"scheme", "prefix", "title", "owner", "quota", "minter-kind", "minter-template", "minter-order", "minter-host", "minter-port", "minter-ip", "minter-ipPort", "minter-granularity",
 	"checked", "passthrough", "reviewed", "hosts", "protocols", "level", "until", "statement", "ttl", "status", "delegate"}
 
 // usualTemplates are what the input for a template suggests.

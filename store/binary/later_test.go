@@ -138,6 +138,41 @@ func TestSignaturesBinary(t *testing.T) {
 	}
 }
 
+// orderBinary is what the order of a minter adds to the binary form of richNamespace: all later fields
+// without anything, and the order. It is for ever, as richNamespaceBinary is.
+const orderBinary = "0000000000000000" + "00" + "0000" + "00" + "00" + "00" + "00" + "00" + "00" + "0000" + "046e6f6964" + "03"
+
+func TestOrderBinary(t *testing.T) {
+	n := recordtest.RichNamespace()
+	n.Minter.Order, n.Minter.Expand = stele.OrderNOID, 3
+	b := MarshalNamespace(n)
+	if got := hex.EncodeToString(b); got != richNamespaceBinary+orderBinary {
+		t.Errorf("the binary form has changed:\n%s\nwant\n%s", strings.TrimPrefix(got, richNamespaceBinary), orderBinary)
+	}
+	var back stele.Namespace
+	if err := UnmarshalNamespace(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(n, &back, recordtest.Same); diff != "" {
+		t.Error(diff)
+	}
+	before := len(richNamespaceBinary) / 2
+	for end := range b {
+		err := UnmarshalNamespace(b[:end], new(stele.Namespace))
+		if end != before && stele.KindOf(err) != stele.Internal || end == before && err != nil {
+			t.Errorf("the first %d of %d bytes: %v", end, len(b), err)
+		}
+	}
+	for what, odd := range map[string][]byte{
+		"a byte more": append(bytes.Clone(b), 0),
+		"no order":    append(bytes.Clone(b[:len(b)-6]), 0, 0),
+	} {
+		if err := UnmarshalNamespace(odd, new(stele.Namespace)); stele.KindOf(err) != stele.Internal {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 func TestPublicationRoundTrip(t *testing.T) {
 	for _, n := range []*stele.Namespace{recordtest.Published(), recordtest.Others(), {Scheme: "ab", Publication: stele.Publication{Zone: "ab.example.", Layout: stele.LayoutRoot}}} {
 		var back stele.Namespace

@@ -58,7 +58,7 @@ type NamespaceForm struct {
 	Prefix, Called, Owner, Quota                     Field
 	Kind                                             Field
 	Kinds                                            []Option
-	Template, Host, Port, IP, IPPort                 Field
+	Template, Order, Host, Port, IP, IPPort          Field
 	Granularity                                      Field
 	Templates                                        []string
 	Samples                                          []string // names that such a minter makes
