@@ -2,6 +2,7 @@ package mint
 
 import (
 	"bytes"
+	"math/bits"
 	"strconv"
 
 	"github.com/stele-id/stele"
@@ -23,8 +24,10 @@ import (
 const (
 	maxSubcounters = 293 // a prime, a little more than 29 times 10
 
-	// maxOriginal is the greatest count of names for which Perl, which divides numbers as
-	// floating point, computes exactly.
+	// maxOriginal is the greatest count of names for which Perl, whose numbers are floating point,
+	// computes exactly. Up to it the quotient of a count and 293 is never rounded up to the next
+	// integer either, which is 1/293 away at least: the distance of two numbers there is 1/256 at
+	// most, and what is rounded moves by half of it.
 	maxOriginal = 1 << 53
 
 	// germRange bounds the seeds that a germ makes.
@@ -101,7 +104,7 @@ func (t Template) grown(n int) Template {
 func (s *Subcounters) begin(growth int) {
 	total := s.masks[growth].total
 	s.growth, s.count = growth, 0
-	s.size = uint64(float64(total)/maxSubcounters + 1) // as Perl does it, in floating point
+	s.size = total/maxSubcounters + 1
 	s.values = [maxSubcounters]uint64{}
 	s.n = s.ranges()
 	for i := range s.n {
@@ -149,7 +152,7 @@ func (s *Subcounters) Next() (Step, error) {
 		s.base += s.count
 		s.begin(s.growth + 1)
 	}
-	at := int(float64(s.n) * draw(s.germ()))
+	at := pick(s.germ(), s.n)
 	i := s.active[at]
 	s.values[i]++
 	s.count++
@@ -178,12 +181,19 @@ func (s *Subcounters) germ() uint32 {
 	return uint32(s.seed * (s.count + 1) % germRange)
 }
 
-// draw returns the first number that Perl's rand draws, from 0 on and less than 1, once srand
-// has seeded it. It is POSIX's drand48 after srand48, a linear congruential generator of 48 bits;
-// Perl has its own since 5.20, and used the C library's before (perlfunc, rand).
-func draw(seed uint32) float64 {
-	x := (uint64(seed)<<16|0x330E)*0x5DEECE66D + 0xB
-	return float64(x&(1<<48-1)) * 0x1p-48
+// pick returns what Perl's int(rand(n)) is right after srand(seed). The generator is POSIX's drand48
+// after srand48, which is linear congruential with 48 bits; Perl has its own since 5.20, and used the C
+// library's before (perlfunc, rand). The number that it draws is a fraction of 2^48. Perl multiplies it
+// by n in floating point, so the product is rounded to 53 bits, to an even one if it is in the middle.
+func pick(seed uint32, n int) int {
+	x := ((uint64(seed)<<16|0x330E)*0x5DEECE66D + 0xB) & (1<<48 - 1)
+	p := x * uint64(n) // less than 2^57
+	if more := bits.Len64(p) - 53; more > 0 {
+		half := uint64(1) << (more - 1)
+		p += half - 1 + p>>more&1
+		p = p >> more << more
+	}
+	return int(p >> 48)
 }
 
 // Issued reports whether the name was issued.

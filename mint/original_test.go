@@ -3,6 +3,7 @@ package mint
 import (
 	"bufio"
 	"fmt"
+	"math"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -121,6 +122,24 @@ func TestOriginalOrderIsPerls(t *testing.T) {
 			t.Errorf("%s: Perl has no more names, and here: %v", name, err)
 		}
 	}
+}
+
+// What is computed in integers is what Perl computes in floating point.
+func TestOriginalOrderIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seed, n := rapid.Uint32().Draw(t, "seed"), rapid.IntRange(1, maxSubcounters).Draw(t, "n")
+		x := ((uint64(seed)<<16|0x330E)*0x5DEECE66D + 0xB) & (1<<48 - 1)
+		if got, want := pick(seed, n), int(float64(n)*math.Ldexp(float64(x), -48)); got != want {
+			t.Fatalf("%d of %d: %d, want %d", seed, n, got, want)
+		}
+		total := rapid.Uint64Range(1, maxOriginal).Draw(t, "total")
+		if near := total / maxSubcounters * maxSubcounters; near > 0 {
+			total = near - 1 // where rounding is most likely to matter
+		}
+		if got, want := total/maxSubcounters+1, uint64(float64(total)/maxSubcounters+1); got != want {
+			t.Fatalf("%d names: ranges of %d, want %d", total, got, want)
+		}
+	})
 }
 
 // TestOriginalOrderOfEZID: the state of a real minter, 77913/r7 of EZID, before the last name of its
