@@ -101,8 +101,8 @@ func TestOriginalOrderIsDurable(t *testing.T) {
 // TestOriginalOrderContinues: the state of a minter of the original program is taken over, shut, and
 // opens with the name that it would have given next.
 func TestOriginalOrderContinues(t *testing.T) {
-	names, there := walk(t, "ark:77913/", "77913", "r7.reedk", 3, 2192)
-	_, there = walk(t, "", "", "r7.reedk", 3, 2191)
+	names, _ := walk(t, "ark:77913/", "77913", "r7.reedk", 3, 2192)
+	_, there := walk(t, "", "", "r7.reedk", 3, 2191)
 	f := newFixture(t)
 	key := f.key("ark:77913/r7")
 	m := original(".reedk", 3)
