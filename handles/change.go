@@ -30,7 +30,10 @@ type Change struct {
 
 	s      *Service
 	id     stele.ID
-	before *stele.Record // as Begin or Authorise found it; nil: none that the protocol finds
+	record *stele.Record // as it was read last, in whatever state it is; nil: none
+	before *stele.Record // the same as clients see it; nil: none that the protocol finds
+
+	acting *auth.Principal // who writes; nil until Commit
 }
 
 // maxRetries is how often a change is judged anew because another writer was faster.
@@ -95,8 +98,8 @@ func (c *Change) checkValues() error {
 
 // read finds the record as it is now.
 func (c *Change) read(ctx context.Context) (err error) {
-	rec, err := c.s.present(ctx, c.id)
-	if c.before = nil; rec == nil {
+	rec, err := c.s.record(ctx, c.id)
+	if c.record, c.before = rec, nil; rec == nil || rec.State != stele.Active {
 		return err
 	}
 	seen := *rec // with the values that clients see, which they may change
@@ -154,7 +157,7 @@ func (c *Change) judge(ctx context.Context, who Identity) error {
 	if c.before == nil {
 		return refuse(hdl.HandleNotFound, "")
 	}
-	has, err := c.s.rightsIn(ctx, who, c.before.ID, c.before)
+	has, err := c.rights(ctx, who, c.before.ID, c.before)
 	if err != nil {
 		return err
 	}
@@ -210,7 +213,7 @@ func (c *Change) authoriseCreate(ctx context.Context, who Identity) error {
 	if c.before == nil {
 		return makes.need(bit)
 	}
-	has, err := c.s.rightsIn(ctx, who, c.before.ID, c.before)
+	has, err := c.rights(ctx, who, c.before.ID, c.before)
 	if err != nil {
 		return err
 	}
@@ -236,12 +239,23 @@ func (c *Change) mayMake(ctx context.Context, who Identity) (has rights, need hd
 	if err != nil {
 		return rights{}, 0, refusalOf(err)
 	}
+	if c.s.administers(who) {
+		return rights{known: true, all: true}, need, nil
+	}
 	above, err := c.s.present(ctx, parent)
 	if err != nil {
 		return rights{}, 0, err
 	}
-	has, err = c.s.rightsIn(ctx, who, c.id, above)
+	has, err = c.rights(ctx, who, c.id, above)
 	return has, need, err
+}
+
+// rights is [Service.rightsIn], which Commit need not ask who acts for the identity.
+func (c *Change) rights(ctx context.Context, who Identity, id stele.ID, rec *stele.Record) (rights, error) {
+	if c.acting != nil {
+		return c.s.rightsAs(ctx, who, *c.acting, id, rec)
+	}
+	return c.s.rightsIn(ctx, who, id, rec)
 }
 
 // needs returns the rights that adding, modifying or removing the values takes, or why that can't be
@@ -356,6 +370,8 @@ func (c *Change) Commit(ctx context.Context, who Identity) error {
 	if err != nil {
 		return err
 	}
+	c.acting = &p
+	defer func() { c.acting = nil }()
 	judge := c.judge // what was read last: the change is written to that version and no other one
 	for range maxRetries {
 		if err := judge(ctx, who); err != nil {
@@ -387,8 +403,8 @@ func (c *Change) told(err error) error {
 
 // isStale reports whether the record is another version than the one that was judged.
 func (c *Change) isStale(ctx context.Context) bool {
-	rec, err := c.s.present(ctx, c.id)
-	return err == nil && version(rec) != version(c.before)
+	rec, err := c.s.record(ctx, c.id)
+	return err == nil && version(rec) != version(c.record)
 }
 
 func version(rec *stele.Record) uint64 {
@@ -424,11 +440,7 @@ func byIndex(a, b stele.HandleValue) int { return cmp.Compare(a.Index, b.Index) 
 
 // create registers the handle. One that a client of the protocol deleted comes back as a new version.
 func (c *Change) create(ctx context.Context, values []stele.HandleValue) error {
-	rec, err := c.s.record(ctx, c.id)
-	if err != nil {
-		return err
-	}
-	spelling := c.spelling()
+	rec, spelling := c.record, c.spelling()
 	if rec == nil {
 		_, err := c.s.o.Registrar.Register(ctx, &stele.Record{ID: c.id, Spelling: spelling, State: stele.Active, Values: values})
 		return err
@@ -436,7 +448,7 @@ func (c *Change) create(ctx context.Context, values []stele.HandleValue) error {
 	if rec.State != stele.Withdrawn || !auth.IsHandle(rec.By) || rec.ID != c.id {
 		return refuse(hdl.HandleExists, "")
 	}
-	_, err = c.s.o.Registrar.Revive(ctx, c.id, rec.Version, func(next *stele.Record) error {
+	_, err := c.s.o.Registrar.Revive(ctx, c.id, rec.Version, func(next *stele.Record) error {
 		before := next.Values
 		next.Spelling, next.Values = spelling, values
 		destination.Follow(before, values, next)
