@@ -189,7 +189,9 @@ func (p *jsonPart) name() (string, error) {
 		return "", err
 	}
 	var name string
-	if long > 0 || json.Unmarshal(text, &name) != nil {
+	if long == 0 && isPlain(text[1:len(text)-1]) {
+		name = string(text[1 : len(text)-1])
+	} else if long > 0 || json.Unmarshal(text, &name) != nil {
 		return "", p.broken("a name in quotation marks")
 	}
 	if w.space(); w.peek() != ':' {
@@ -198,6 +200,16 @@ func (p *jsonPart) name() (string, error) {
 	w.byte()
 	w.space()
 	return name, nil
+}
+
+// isPlain reports whether a string in JSON stands for its own bytes: printable ASCII without escapes.
+func isPlain(text []byte) bool {
+	for _, c := range text {
+		if c < ' ' || c > '~' || c == '\\' || c == '"' {
+			return false
+		}
+	}
+	return true
 }
 
 // member reads a member of the outer object.
@@ -346,19 +358,20 @@ func (p *jsonPart) parse(row *bulk.Row) {
 	if row.Record != nil { // the name stands before the record
 		name = row.Record.Spelling
 	}
-	row.Record = nil
 	handle, values, err := handlejson.DecodeRecord(text)
 	if err != nil {
-		row.Err = err
+		row.Record, row.Err = nil, err
 		row.Text = withoutSecrets(text)
 		return
 	}
 	row.Text, row.Later = nil, func() []byte { return rowText(handle, values) } // which has no secrets
 	switch {
 	case handle == "" && name == "":
+		row.Record = nil
 		row.Err = failf(stele.Invalid, "import.foreign-record-nameless", `the record has no name; give it a member "handle"`)
 		return
 	case handle != "" && name != "" && upper(handle) != upper(name):
+		row.Record = nil
 		row.Err = failf(stele.Invalid, "import.foreign-record-two-names", "the record stands under the name {name}, and says that it is {handle}", name, handle)
 		return
 	case handle == "":

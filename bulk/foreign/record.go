@@ -57,6 +57,10 @@ func (s *Source) wanted(values []stele.HandleValue) []stele.HandleValue {
 
 // build makes the record of a row.
 func (s *Source) build(row *bulk.Row, name string, values []stele.HandleValue) {
+	rec := row.Record // its memory, if the row has one
+	if row.Record = nil; rec == nil {
+		rec = new(stele.Record)
+	}
 	if !utf8.ValidString(name) {
 		row.Err = failf(stele.Invalid, "import.foreign-name-not-utf-8", "the name is not UTF-8: {name}", stele.Quote(name))
 		return
@@ -69,7 +73,7 @@ func (s *Source) build(row *bulk.Row, name string, values []stele.HandleValue) {
 		row.Err = err
 		return
 	}
-	rec := &stele.Record{ID: id, State: stele.Active, Values: values}
+	*rec = stele.Record{ID: id, State: stele.Active, Values: values}
 	if spelling := handleMark + name; spelling != id.String() && name != id.String() {
 		rec.Spelling = spelling
 	}

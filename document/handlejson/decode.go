@@ -21,6 +21,9 @@ const (
 
 const op = "read handle values"
 
+// usualValues is how many values most handles have at most.
+const usualValues = 4
+
 // DecodeValues reads the values of a handle in each form in which the REST interface takes
 // them: a list, an object with the member "values", or one value.
 //
@@ -66,7 +69,7 @@ type reader struct{ *document.Text }
 func (r reader) faultf(code, text string, args ...any) { r.Fault(stele.Messagef(code, text, args...)) }
 
 func (r reader) values() (list []stele.HandleValue) {
-	list = []stele.HandleValue{}
+	list = make([]stele.HandleValue, 0, usualValues)
 	r.Array(stele.MaxValues, func(int) {
 		v, index := begin(), false
 		r.Object(valueFields, func(name string) bool { return r.value(name, &v, &index) })
