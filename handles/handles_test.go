@@ -23,6 +23,7 @@ import (
 type fixture struct {
 	*Service
 	t        *testing.T
+	store    *counted
 	r        *registrar.Registrar
 	resolver *resolver.Resolver
 	admin    context.Context
@@ -34,8 +35,8 @@ func newFixture(t *testing.T, change ...func(*Options)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := mem.New(time.Now)
-	f := &fixture{t: t, admin: auth.With(t.Context(), auth.Local()), resolver: resolver.New(store, schemes, resolver.Options{Now: time.Now})}
+	store := &counted{Store: mem.New(time.Now)}
+	f := &fixture{t: t, store: store, admin: auth.With(t.Context(), auth.Local()), resolver: resolver.New(store, schemes, resolver.Options{Now: time.Now})}
 	key, err := secret.NewKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
