@@ -484,7 +484,7 @@ word of the line about the target that 'stele links report' or 'stele links chec
 what you say is about this address and this answer. It is refused if the target or the
 answer of its server is another one by now. That a target works is remembered for this
 answer: another one is told again.`,
-		Example: "  stele links looked ark:12345/x54xz321 --works --answer 5f0c3a91\n  stele links looked ark:12345/x54xz321 --target 2 --gone --answer 5f0c3a91",
+		Example: "  stele links looked ark:12345/x54xz321 --works --answer 5f0c3a91d2f3e4855a6b7c8d9e0f1a2b\n  stele links looked ark:12345/x54xz321 --target 2 --gone --answer 5f0c3a91d2f3e4855a6b7c8d9e0f1a2b",
 		Args:    usage.OneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if works == gone {

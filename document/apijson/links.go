@@ -70,7 +70,7 @@ func (f *LinkFinding) IsBroken() bool {
 // Sight returns what stands for the address and the answer of its server: what a person says who looked is about these and no others.
 func (f *LinkFinding) Sight() string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{f.URL, f.Cause, strconv.Itoa(f.Status), f.Final, f.Drift}, "\n")))
-	return hex.EncodeToString(sum[:4])
+	return hex.EncodeToString(sum[:16])
 }
 
 // What findings are about, for people: a state, or one of these. Content that differs is told as drifted, unless it breaks a promise.
@@ -172,5 +172,5 @@ type LinkChecked struct {
 type LinkLook struct {
 	Target int    `json:"target" minimum:"0" doc:"The number of the target in the record, from 0."`
 	Works  bool   `json:"works" doc:"It works; otherwise it is gone."`
-	Answer string `json:"answer" minLength:"1" doc:"That of the finding that you looked at. Another one by now is a conflict." example:"5f0c3a91"`
+	Answer string `json:"answer" minLength:"1" doc:"That of the finding that you looked at. Another one by now is a conflict." example:"5f0c3a91d2f3e4855a6b7c8d9e0f1a2b"`
 }

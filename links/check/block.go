@@ -24,8 +24,19 @@ const lastBlock = "~" // comes after all places
 // maxBlock is how many bytes a block has at most, unless it has one target: a larger row is stored in another way by PostgreSQL.
 const maxBlock = 1600
 
-// blockForm is the number of the stored form of a block.
-const blockForm = 1
+// blockForm is the number of the stored form of a block. Later versions of this program may have others, up to lastForm: what they wrote is refused, and stays as it
+// is. A block that begins with another byte is damaged.
+const (
+	blockForm = 1
+	lastForm  = 31
+)
+
+// isLater reports whether a later version of this program wrote a block.
+func isLater(b []byte) bool { return len(b) > 0 && b[0] > blockForm && b[0] <= lastForm }
+
+func errLater() error {
+	return stele.Errorf("check links", stele.ID{}, stele.Unavailable, "links.later-form", "a later version of this program keeps what is known of links; use that version on all servers")
+}
 
 // place returns where the state of a target stands.
 func (k key) place() string {
@@ -164,6 +175,9 @@ func (c *Checker) locate(ctx context.Context, place string) (*block, error) {
 		}
 		if bl.before == nil {
 			return bl, nil
+		}
+		if isLater(bl.before) {
+			return nil, errLater()
 		}
 		ok := false
 		if bl.low, bl.states, ok = readBlock(bl.before); !ok {
@@ -334,6 +348,10 @@ func (c *Checker) states(ctx context.Context, from, to string, damaged func(plac
 		for cell, err := range c.o.Registrar.CheckList(asServer(ctx), blockCells, blockCells+from) {
 			if err != nil {
 				yield(state{}, err)
+				return
+			}
+			if isLater(cell.Value) {
+				yield(state{}, errLater())
 				return
 			}
 			low, states, ok := readBlock(cell.Value)

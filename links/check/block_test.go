@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/links"
+	"github.com/stele-id/stele/links/ask"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -122,6 +123,46 @@ func TestBlocks(t *testing.T) {
 	check()
 	for cell, err := range g.store.Cells(t.Context(), blockCells, "") {
 		t.Errorf("%q is left, %v", cell.Name, err)
+	}
+}
+
+// What a later version of the program keeps is refused, and stays as it is.
+func TestLaterForm(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	id := g.register("ark:12345/x51", "https://a.example/1")
+	g.on(nil)
+	w := g.newWork(c)
+	later := append([]byte{lastForm}, "what is not known yet"...)
+	admin := asServer(t.Context())
+	for cell, err := range g.store.Cells(t.Context(), blockCells, "") {
+		if err == nil {
+			err = g.r.KeepChecks(admin, stele.CellChange{Name: cell.Name, Before: cell.Value})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.r.KeepChecks(admin, stele.CellChange{Name: blockCells + lastBlock, After: later}); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, err error) {
+		t.Helper()
+		if code, _ := stele.CodeOf(err); code != "links.later-form" || stele.KindOf(err) != stele.Unavailable || !endsWork(t.Context(), err) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	refused("a look", c.Look(g.as("ed"), id, 0, true, "x"))
+	_, err := c.CountDue(t.Context(), g.clock(), g.clock().Add(time.Hour))
+	refused("to count", err)
+	task, _, ok := w.line.Next(g.clock())
+	if !ok {
+		t.Fatal("nothing is next")
+	}
+	answer, report := g.ask(t.Context(), task.URL, ask.Known{})
+	refused("an answer", w.take(t.Context(), answered{task: task, answer: answer, report: report}))
+	if value, err := g.r.CheckCell(admin, blockCells+lastBlock); err != nil || !bytes.Equal(value, later) {
+		t.Errorf("the block is %q, %v", value, err)
 	}
 }
 

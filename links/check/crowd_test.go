@@ -216,3 +216,35 @@ func TestUrgentOfOneDomain(t *testing.T) {
 		t.Errorf("%d targets were asked", len(g.asked))
 	}
 }
+
+// A user who asks for more names of one domain than the worker reads at once does not keep out users who ask for names that come after these.
+func TestManyAskedOfOneDomain(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	var many []stele.ID
+	for i := range 2*maxPending + 200 {
+		many = append(many, g.register(fmt.Sprintf("ark:12345/x5a%05d", i), fmt.Sprintf("https://busy.example/%d", i)))
+	}
+	last := g.register("ark:12345/x5z", "https://other.example/1")
+	if err := c.Ask(g.as("ed"), many...); err != nil {
+		t.Fatal(err)
+	}
+	w := g.newWork(c)
+	if err := c.Ask(g.as("ed"), last); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		g.look(w)
+	}
+	if p := w.pending[keyOf(last, 0)]; p == nil || !p.urgent {
+		t.Errorf("%s does not wait in the line, after %q", last, w.asked)
+	}
+	first := false // what was read first comes again
+	for range 3 {
+		g.look(w)
+		first = first || w.asked == ""
+	}
+	if !first {
+		t.Errorf("it reads on after %q", w.asked)
+	}
+}

@@ -37,32 +37,40 @@ func (w *worker) isCrowded(domain string) bool {
 // fillDue puts targets into the line that are due at another time than their turn: first those that users wait for.
 func (w *worker) fillDue(ctx context.Context) error {
 	asked := fmt.Sprintf("%s%010x", dueCells, askedNow.Unix())
-	if err := w.fillFrom(ctx, asked+" ", ""); err != nil {
+	var err error
+	if w.asked, err = w.fillFrom(ctx, asked+" ", w.asked); err != nil {
 		return err
 	}
-	return w.fillFrom(ctx, dueCells, asked+"!") // which comes after all of these
+	_, err = w.fillFrom(ctx, dueCells, asked+"!") // which comes after all of these
+	return err
 }
 
-// fillFrom does that for the cells whose names begin with a text and come after another.
-func (w *worker) fillFrom(ctx context.Context, prefix, after string) error {
+// fillFrom does that for the cells whose names begin with a text and come after another. It reads some of them, and returns the last one that it read if there are more: what
+// users wait for is read from there on the next time. Else a user who asks for many names of one domain, which wait for each other, would keep out all whose names come after these.
+func (w *worker) fillFrom(ctx context.Context, prefix, after string) (last string, err error) {
 	now := w.now()
-	read := 0
+	read, before, more := 0, "", ""
 	urgents, others := w.waits()
 	for c, err := range w.o.Registrar.CheckList(asServer(ctx), prefix, after) {
 		if err != nil {
-			return err
+			return "", err
 		}
 		at, k, err := parseDue(c.Name)
 		if err != nil {
 			if err := w.remove(ctx, c.Name); err != nil {
-				return err
+				return "", err
 			}
 			continue
 		}
 		wanted := string(c.Value) == urgent
-		if read++; at.After(now) || !wanted && others >= maxPending || read > 2*maxPending {
+		if at.After(now) || !wanted && others >= maxPending {
 			break
 		}
+		if read++; read > 2*maxPending {
+			more = before
+			break
+		}
+		before = c.Name
 		if wanted && urgents >= maxPending && w.pending[k] == nil {
 			continue
 		}
@@ -77,7 +85,7 @@ func (w *worker) fillFrom(ctx context.Context, prefix, after string) error {
 		}
 		if err := w.add(ctx, k, c.Name, wanted); err != nil {
 			if err := w.rest(ctx, k, err); err != nil {
-				return err
+				return "", err
 			}
 		}
 		switch {
@@ -88,7 +96,7 @@ func (w *worker) fillFrom(ctx context.Context, prefix, after string) error {
 			others++
 		}
 	}
-	return w.flush(ctx)
+	return more, w.flush(ctx)
 }
 
 // fillWheel puts targets into the line whose turn has come. How far it came is kept when all of them are checked.

@@ -100,6 +100,7 @@ type worker struct {
 	names   map[string]counted
 	answers chan answered
 	resting map[key]time.Time // targets that can't be checked, and until when they are left alone
+	asked   string            // the last cell of what users wait for that was read; "": begin with the first
 	swept   string            // the last cell of findings that was looked at
 	sweepAt time.Time         // when to begin with the first one again
 	later   []postponement    // that are not kept yet

@@ -119,10 +119,11 @@ func (l *linkItems) hosts(list []*apijson.LinkHost) (items datedItems) {
 	return items
 }
 
-// moved has an item for each host. Its key is that of the host: where names of a host move day after day, it is new once, until all are accepted.
+// moved has an item for each host. Its key is that of the host and the month in which a name of it was found last: where names of a host move day after day it is
+// new once a month, until all are accepted.
 func (l *linkItems) moved(list []apijson.LinkMoved) (items datedItems) {
 	for _, m := range list {
-		items.add(m.Last, Item{Text: l.to.Language.Text("digest.moved", "count", m.Count, "host", m.Host), Path: l.path("kind", "moved", "host", m.Host), Key: "links moved " + l.key + " " + m.Host})
+		items.add(m.Last, Item{Text: l.to.Language.Text("digest.moved", "count", m.Count, "host", m.Host), Path: l.path("kind", "moved", "host", m.Host), Key: "links moved " + l.key + " " + m.Host + " " + m.Last.UTC().Format("2006-01")})
 	}
 	return items
 }

@@ -51,7 +51,7 @@ func TestLinks(t *testing.T) {
 	if got := s.send(); len(got) != 0 {
 		t.Errorf("again: %v", got)
 	}
-	// A host whose names move day after day is new once; a name that broke again is new, and content that differs since then, too.
+	// A host whose names move day after day is new once in a month; a name that broke again is new, and content that differs since then, too.
 	s.prefer("olga", func(p *auth.Preferences) { p.Language = "pt-BR" })
 	s.links.Moved[0].Last = monday.Add(2 * week)
 	s.set(monday.Add(3 * week))
@@ -63,11 +63,17 @@ func TestLinks(t *testing.T) {
 	if got := s.send(); len(got) != 1 || !strings.Contains(got["olga"].Text, "312 nomes em old.example.org têm novos endereços") {
 		t.Errorf("got %v", got)
 	}
+	// In the next month the host is new once more.
+	s.links.Moved[0].Last = monday.Add(4 * week)
+	s.set(monday.Add(5 * week))
+	if got := s.send(); len(got) != 1 || !strings.Contains(got["olga"].Text, "312 nomes em old.example.org têm novos endereços") {
+		t.Errorf("in another month: %v", got)
+	}
 	// However much is broken, the number of what can't be checked is shown.
 	for i := range 3 * maxItems {
 		s.links.First["broken"] = append(s.links.First["broken"], apijson.LinkFinding{ID: fmt.Sprint("ark:12345/x5q", i), Scheme: "ark", URL: "https://example.org/q", State: "broken", Cause: "loop", Since: monday.Add(time.Duration(i) * time.Hour)})
 	}
-	s.set(monday.Add(5 * week))
+	s.set(monday.Add(6 * week))
 	l = s.send()["olga"]
 	if first, last := strings.Index(l.Text, "x5q29:"), strings.Index(l.Text, "x5q28:"); first < 0 || last < first || strings.Contains(l.Text, "x5q0:") {
 		t.Errorf("the newest do not come first:\n%s", l.Text)

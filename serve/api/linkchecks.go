@@ -108,7 +108,7 @@ func (h *Handler) linkOperations() []operation {
 		summary: "Say what you saw at a target",
 		about:   "That it works is remembered for the answer that you send, which findings have; another answer is told again. If the target or the answer of its server is another one by now, nothing is kept: look again.",
 		asks:    editor, scope: auth.ScopeWrite,
-		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.LinkLook{}, example: `{"target":0,"works":true,"answer":"5f0c3a91"}`},
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.LinkLook{}, example: `{"target":0,"works":true,"answer":"5f0c3a91d2f3e4855a6b7c8d9e0f1a2b"}`},
 		answers: []answer{{status: 204, about: "It is kept."}},
 		fails:   []int{404, 409},
 		serve: func(c *call) error {

@@ -7,10 +7,13 @@ import (
 	"iter"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/links"
+	"github.com/stele-id/stele/links/check"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -46,6 +49,20 @@ func TestLookListIsBounded(t *testing.T) {
 	if names := s.all(theReader, "/linkfindings?prefix=ark:12345&look=true"); len(names) != 1 || names[0] != fmt.Sprintf("ark:12345/%06d", maxScanned+99) {
 		t.Errorf("%q", names)
 	}
+}
+
+// checked has a target found not to lead anywhere, and returns the request of a person who sees that it does.
+func (s *site) checked(id, url string) string {
+	s.t.Helper()
+	status := links.Status{URL: links.Hash(url), State: links.Failing, Cause: links.NotFound, Code: 404, Since: s.now(), Checked: s.now(), Next: s.now().Add(time.Hour)}
+	cells, _ := check.StateCells([]check.Known{{ID: stele.StoredID("ark", id), Status: status}}, "", true)
+	for _, c := range cells {
+		if err := s.registry.KeepChecks(s.admin, stele.CellChange{Name: c.Name, After: c.Value}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	f := apijson.LinkFinding{URL: url, Cause: links.NotFound.String(), Status: 404}
+	return fmt.Sprintf(`{"target":0,"works":true,"answer":%q}`, f.Sight())
 }
 
 // move has a target found to have moved, and returns the request that accepts that.
