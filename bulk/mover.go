@@ -8,6 +8,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strconv"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document"
@@ -46,28 +47,44 @@ func MovedAt(host string) apijson.LinkFilter {
 	return apijson.LinkFilter{Kind: "moved", Host: host, Most: maxMovesRead}
 }
 
-// maxMovesRead is how many findings of a namespace are read for moves of a host.
-const maxMovesRead = 200_000
+// maxMovesRead is how many findings of a namespace are read at once for moves of a host. If none of them is one, those that follow are read, so many times in all.
+const (
+	maxMovesRead  = 200_000
+	maxMovesTimes = 10
+)
 
-// Moves returns what findings of the link checker about a host propose, at most [MaxMoves], and whether there may be more.
-func Moves(host string, findings iter.Seq2[apijson.LinkFinding, error]) (moves []Move, more bool, err error) {
+// Moves returns what findings of the link checker about a host propose, at most [MaxMoves], and whether there may be more. Findings returns those that come after
+// one, which is written as its name, a tab and the number of its target, as far as [MovedAt] says.
+func Moves(host string, findings func(after string) iter.Seq2[apijson.LinkFinding, error]) (moves []Move, more bool, err error) {
 	if host == "" {
 		return nil, false, &stele.Error{Op: "accept addresses", Kind: stele.Invalid, Err: stele.Problems{{Path: "host", Err: stele.Messagef("links.host-missing", "give the host from which the targets have moved")}}}
 	}
+	after := ""
+	for range maxMovesTimes {
+		if moves, after, err = movesOf(findings(after)); err != nil || len(moves) > 0 || after == "" {
+			break
+		}
+	}
+	return moves, after != "", err
+}
+
+// movesOf returns what some findings propose, and the last one of them if there may be more.
+func movesOf(findings iter.Seq2[apijson.LinkFinding, error]) (moves []Move, last string, err error) {
 	for f, err := range findings {
 		switch {
 		case errors.Is(err, apijson.ErrLinksCut):
-			return moves, true, nil
+			return moves, f.ID + "\t" + strconv.Itoa(f.Target), nil
 		case err != nil:
-			return nil, false, err
+			return nil, "", err
 		case f.State != "moved" || f.Final == "" || f.Final == f.URL:
 			continue
 		case len(moves) == MaxMoves:
-			return moves, true, nil
+			m := &moves[MaxMoves-1]
+			return moves, m.ID + "\t" + strconv.Itoa(m.Target), nil
 		}
 		moves = append(moves, Move{ID: f.ID, Target: f.Target, Old: f.URL, New: f.Final})
 	}
-	return moves, false, nil
+	return moves, "", nil
 }
 
 // Digest returns what stands for moves: those are written that a user has seen, and no others.

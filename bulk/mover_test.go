@@ -3,6 +3,7 @@ package bulk_test
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"testing"
 
@@ -120,19 +121,47 @@ func TestCutMoves(t *testing.T) {
 
 // TestMovesOfNoHost: all that has moved anywhere is not accepted at once.
 func TestMovesOfNoHost(t *testing.T) {
-	if _, _, err := bulk.Moves("", func(func(apijson.LinkFinding, error) bool) {}); stele.KindOf(err) != stele.Invalid {
+	if _, _, err := bulk.Moves("", func(string) iter.Seq2[apijson.LinkFinding, error] { return nil }); stele.KindOf(err) != stele.Invalid {
 		t.Errorf("without a host: %v", err)
 	}
 }
 
 // TestMovesAreBounded: not all findings of a namespace are read for those of a host.
 func TestMovesAreBounded(t *testing.T) {
-	moves, more, err := bulk.Moves("old.example.org", func(yield func(apijson.LinkFinding, error) bool) {
-		if yield(apijson.LinkFinding{ID: "ark:12345/x1", URL: "https://old.example.org/1", State: "moved", Final: "https://new.example.org/1"}, nil) {
-			yield(apijson.LinkFinding{ID: "ark:12345/x2"}, apijson.ErrLinksCut)
+	moves, more, err := bulk.Moves("old.example.org", func(string) iter.Seq2[apijson.LinkFinding, error] {
+		return func(yield func(apijson.LinkFinding, error) bool) {
+			if yield(apijson.LinkFinding{ID: "ark:12345/x1", URL: "https://old.example.org/1", State: "moved", Final: "https://new.example.org/1"}, nil) {
+				yield(apijson.LinkFinding{ID: "ark:12345/x2"}, apijson.ErrLinksCut)
+			}
 		}
 	})
 	if err != nil || !more || len(moves) != 1 || bulk.MovedAt("old.example.org").Most == 0 {
 		t.Errorf("%v %v %v", moves, more, err)
+	}
+}
+
+// TestMovesGoOn: findings that are not moves of the host do not hide those that follow, however many there are.
+func TestMovesGoOn(t *testing.T) {
+	const parts = 4
+	var asked []string
+	findings := func(from int) func(after string) iter.Seq2[apijson.LinkFinding, error] {
+		return func(after string) iter.Seq2[apijson.LinkFinding, error] {
+			asked = append(asked, after)
+			part := len(asked)
+			return func(yield func(apijson.LinkFinding, error) bool) {
+				if part >= from && !yield(apijson.LinkFinding{ID: fmt.Sprint("ark:12345/m", part), State: "moved", URL: "https://old.example.org/", Final: "https://new.example.org/"}, nil) {
+					return
+				}
+				yield(apijson.LinkFinding{ID: fmt.Sprint("ark:12345/p", part), Target: 1}, apijson.ErrLinksCut)
+			}
+		}
+	}
+	moves, more, err := bulk.Moves("old.example.org", findings(parts))
+	if want := []string{"", "ark:12345/p1\t1", "ark:12345/p2\t1", "ark:12345/p3\t1"}; err != nil || len(moves) != 1 || moves[0].ID != "ark:12345/m4" || !more || !slices.Equal(asked, want) {
+		t.Errorf("%v, %t, %v after %q", moves, more, err, asked)
+	}
+	asked = nil
+	if moves, more, err := bulk.Moves("old.example.org", findings(1000)); err != nil || len(moves) > 0 || !more || len(asked) > 100 {
+		t.Errorf("%v, %t, %v after %d parts", moves, more, err, len(asked))
 	}
 }

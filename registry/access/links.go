@@ -61,7 +61,9 @@ func (f *Local) CheckLinks(ctx context.Context, ids []stele.ID, since time.Time)
 
 // AcceptMoved gives targets the addresses to which they moved.
 func (f *Local) AcceptMoved(ctx context.Context, key stele.NamespaceKey, host, digest string, told func(bulk.Replaced) error) (bulk.ReplaceCounts, error) {
-	moves, _, err := bulk.Moves(host, f.links.FindingsOf(ctx, key, bulk.MovedAt(host), ""))
+	moves, _, err := bulk.Moves(host, func(after string) iter.Seq2[apijson.LinkFinding, error] {
+		return f.links.FindingsOf(ctx, key, bulk.MovedAt(host), after)
+	})
 	if err != nil {
 		return bulk.ReplaceCounts{}, err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"iter"
 	"net/http"
 	"strings"
 
@@ -37,7 +38,9 @@ func (h *Handler) acceptMoved(c *call) error {
 	ctx, stop := c.running()
 	defer stop()
 	host := strings.ToLower(strings.TrimSpace(want.Host))
-	moves, _, err := bulk.Moves(host, h.o.Links.FindingsOf(ctx, key, bulk.MovedAt(host), ""))
+	moves, _, err := bulk.Moves(host, func(after string) iter.Seq2[apijson.LinkFinding, error] {
+		return h.o.Links.FindingsOf(ctx, key, bulk.MovedAt(host), after)
+	})
 	if err != nil {
 		return err
 	}

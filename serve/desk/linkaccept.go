@@ -3,6 +3,7 @@ package desk
 import (
 	"encoding/json"
 	"errors"
+	"iter"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,7 +16,9 @@ import (
 
 // moved returns the targets of names in a namespace that have moved away from a host, and whether there are more.
 func (c *call) moved(key stele.NamespaceKey, host string) ([]bulk.Move, bool, error) {
-	return bulk.Moves(host, c.h.o.Links.FindingsOf(c.ctx, key, bulk.MovedAt(host), ""))
+	return bulk.Moves(host, func(after string) iter.Seq2[apijson.LinkFinding, error] {
+		return c.h.o.Links.FindingsOf(c.ctx, key, bulk.MovedAt(host), after)
+	})
 }
 
 // acceptHost returns the host of the page.
