@@ -100,6 +100,14 @@ func (d *Directory) Authenticate(ctx context.Context, credential string) (Princi
 		return Principal{}, &stele.Error{Op: op, Kind: stele.Unauthenticated, Err: errNoCredential}
 	case !known, !same:
 		return Principal{}, errUnknownToken()
+	}
+	return e.admit(now)
+}
+
+// admit returns the principal of a token that its owner has proved to have. Unauthenticated if the token was revoked or has
+// expired.
+func (e *entry) admit(now time.Time) (Principal, error) {
+	switch {
 	case e.refused != nil:
 		return Principal{}, e.refused
 	case !e.principal.Expires.IsZero() && !now.Before(e.principal.Expires):

@@ -4,7 +4,7 @@ import "context"
 
 // Origin says how a request came in, for the audit trail. It gives no rights.
 type Origin struct {
-	Via     string    // "api", "command", "server"
+	Via     string    // "api", "desk", "ezid", "command", "server"
 	System  string    // the user of the operating system, for a command on a folder or a database
 	Address string    // the client's address; "" unless the operator wants it to be kept
 	Caller  Principal // the caller for whom the server acts on its own behalf; zero: the principal in the context

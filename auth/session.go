@@ -38,6 +38,8 @@ const (
 	MaxSessions = 100 // of one user
 	MaxLinks    = 20  // of one user that are not used
 	MaxAgent    = 200 // bytes that are kept of what a browser says it is
+
+	MaxTokenSessions = 20 // of one token; a new one ends the one that was not used for the longest time
 )
 
 // Proof is how a user proved who they are.
@@ -49,6 +51,7 @@ const (
 	ProvedByPasskey  Proof = "passkey"
 	ProvedByPassword Proof = "password"
 	ProvedByProxy    Proof = "proxy"
+	ProvedByToken    Proof = "token"
 	ProvedByDemo     Proof = "demo" // none: a demonstration on a loopback address
 	ProvedByIssuer   Proof = "oidc "
 )
@@ -64,6 +67,10 @@ type Session struct {
 	Created time.Time `json:"created"`
 	Seen    time.Time `json:"seen"`   // when it was used last, to [SessionNote]
 	Proved  time.Time `json:"proved"` // when the user proved last who they are
+
+	// Token is the ID of the token by which a program began the session: the session is not a visit to the desk then, and
+	// may be used for what that token may be used for, as long as the token is valid. "" for a visit.
+	Token string `json:"token,omitempty"`
 }
 
 // Expires returns when the session ends if it is not used before.
@@ -166,7 +173,7 @@ func (d *Directory) Session(ctx context.Context, credential string) (Session, Pr
 	}
 	s, err := ReadSession(held)
 	now := d.now()
-	if err != nil || !c.Proves(s.Hash) || s.Ended(now) {
+	if err != nil || !c.Proves(s.Hash) || s.Ended(now) || s.Token != "" {
 		return Session{}, Principal{}, errNoSession()
 	}
 	p, err := d.Principal(ctx, s.User)
@@ -176,6 +183,30 @@ func (d *Directory) Session(ctx context.Context, credential string) (Session, Pr
 	s.Hash = nil
 	p.Expires, p.Session, p.Proved = s.Expires(), s.ID, s.Proved
 	return s, p, nil
+}
+
+// TokenSession is Session for a session that a program began with a token: its principal is that of the token.
+func (d *Directory) TokenSession(ctx context.Context, credential string) (Session, Principal, error) {
+	c, held, err := d.find(ctx, SessionCredential, SessionCells, credential)
+	if err != nil {
+		return Session{}, Principal{}, err
+	}
+	s, err := ReadSession(held)
+	now := d.now()
+	if err != nil || !c.Proves(s.Hash) || s.Ended(now) || s.Token == "" {
+		return Session{}, Principal{}, errNoSession()
+	}
+	r, err := d.current(ctx, now)
+	if err != nil {
+		return Session{}, Principal{}, err
+	}
+	e := r.tokens[s.Token]
+	if e == nil || e.principal.Name != s.User && e.refused == nil {
+		return Session{}, Principal{}, errNoSession()
+	}
+	p, err := e.admit(now)
+	s.Hash = nil
+	return s, p, err
 }
 
 // Link returns the link of a credential, and its cell. Unauthenticated if the credential is

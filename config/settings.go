@@ -171,6 +171,8 @@ var settings = []Setting{
 		What: "servers that are trusted to answer for the names that they made, where a name says which server made it, as IBIs do: host names, domains with a dot before, IP addresses and networks; readers of names that are not registered here are sent to them, and to no others; empty: none"},
 	{Name: "origin-url", kind: originURLKind, Usual: "http://{host}:{port}/ibi/{label}", Example: "https://{host}/ibi/{label}",
 		What: "template of the URL at which such a server is asked, with the parts of the name: {host}, or its IP address, {port} and {label}"},
+	{Name: "ezid", kind: boolKind, Usual: "true", Example: "false",
+		What: "answer clients of EZID below /.ezid, who mint, create and change identifiers with their tokens"},
 	{Name: "reverse", kind: boolKind, Usual: "false", Example: "true",
 		What: "let the public ask which names point at a URL (L2Ns, L2Ls and L2C of RFC 2483)"},
 	{Name: "ttl", kind: durationKind, Usual: "1h", Example: "24h",
@@ -326,6 +328,7 @@ type Values struct {
 	Global         map[string]string `koanf:"global"`
 	Origins        []string          `koanf:"origins"`
 	OriginURL      string            `koanf:"origin-url"`
+	EZID           bool              `koanf:"ezid"`
 	Reverse        bool              `koanf:"reverse"`
 	TTL            time.Duration     `koanf:"ttl"`
 	Status         int               `koanf:"status"`

@@ -99,7 +99,7 @@ func (r *Registrar) Withdraw(ctx context.Context, name stele.ID, ifVersion uint6
 	const op = "withdraw"
 	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
 		if next.State == stele.Reserved {
-			return refuse(op, next.ID, stele.Conflict, "record.reserved-not-withdrawable", "it is reserved, so the public knows nothing of it that could be withdrawn; leave it so, or make it active first")
+			return errReserved(op, next.ID)
 		}
 		at := r.now()
 		if next.Tombstone != nil {
@@ -109,6 +109,33 @@ func (r *Registrar) Withdraw(ctx context.Context, name stele.ID, ifVersion uint6
 		next.Tombstone = &stele.Tombstone{Reason: reason, At: at, Replacement: replacement}
 		return nil
 	})
+}
+
+// WithdrawWith is Withdraw with what change makes of the record, as one new version: a record that is withdrawn stays so. The
+// replacement stays, too.
+func (r *Registrar) WithdrawWith(ctx context.Context, name stele.ID, version uint64, reason string, change func(*stele.Record) error) (*stele.Record, error) {
+	const op = "withdraw"
+	return r.revise(ctx, op, name, version, func(next *stele.Record) error {
+		if next.State == stele.Reserved {
+			return errReserved(op, next.ID)
+		}
+		tombstone := stele.Tombstone{At: r.now()}
+		if next.Tombstone != nil {
+			tombstone = *next.Tombstone
+		}
+		tombstone.Reason = reason
+		kept := next.Withheld.Clone()
+		if err := change(next); err != nil {
+			return err
+		}
+		next.State, next.Tombstone, next.Redacted, next.Withheld = stele.Withdrawn, &tombstone, false, kept
+		return nil
+	})
+}
+
+// errReserved says that a reserved record can't be withdrawn.
+func errReserved(op string, id stele.ID) error {
+	return refuse(op, id, stele.Conflict, "record.reserved-not-withdrawable", "it is reserved, so the public knows nothing of it that could be withdrawn; leave it so, or make it active first")
 }
 
 // Reinstate makes a withdrawn record active again, as a new version. Conflict if it

@@ -338,3 +338,38 @@ func TestOnCommit(t *testing.T) {
 		t.Errorf("told of versions %v, %d namespaces", told, namespaceTree)
 	}
 }
+
+// TestWithdrawWith changes what a record says and withdraws it, in one version; one that is withdrawn stays so.
+func TestWithdrawWith(t *testing.T) {
+	f := newFixture(t)
+	f.space("ark:12345", owner("ann"))
+	rec := f.registered("ark:12345/x1")
+	say := func(text string) func(*stele.Record) error {
+		return func(next *stele.Record) error {
+			next.Metadata = stele.Metadata{"what": text}
+			next.State, next.Tombstone = stele.Active, nil // not for change to say
+			return nil
+		}
+	}
+	got, err := f.WithdrawWith(as("ann"), rec.ID, rec.Version, "wrong", say("a"))
+	if err != nil || got.Version != 2 || got.State != stele.Withdrawn || got.Tombstone.Reason != "wrong" || got.Metadata["what"] != "a" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	at := got.Tombstone.At
+	f.jump(time.Hour)
+	got, err = f.WithdrawWith(as("ann"), rec.ID, 0, "wrong indeed", say("b"))
+	if err != nil || got.Version != 3 || got.State != stele.Withdrawn || got.Tombstone.Reason != "wrong indeed" || !got.Tombstone.At.Equal(at) || got.Metadata["what"] != "b" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	_, err = f.WithdrawWith(as("ann"), rec.ID, 2, "late", say("c"))
+	want(t, err, stele.Conflict)
+	_, err = f.WithdrawWith(as("bob"), rec.ID, 0, "not mine", say("c"))
+	want(t, err, stele.Forbidden)
+	reserved := f.record("ark:12345/x2", "https://example.org/2")
+	reserved.State = stele.Reserved
+	if _, err := f.Register(as("ann"), reserved); err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WithdrawWith(as("ann"), reserved.ID, 0, "x", say("c"))
+	want(t, err, stele.Conflict)
+}

@@ -109,6 +109,47 @@ func (r *Registrar) BeginSession(ctx context.Context, user string, how auth.Proo
 	return r.beginSession(ctx, op, auth.Session{User: user, How: how, Agent: agent, Proved: proved}, also...)
 }
 
+// BeginTokenSession begins a session of a program, and returns its credential, which is not stored. The caller is a server to
+// which the program has sent the token of p. The session may be used for no more, and for no longer, than that token.
+func (r *Registrar) BeginTokenSession(ctx context.Context, p auth.Principal, agent string) (credential string, s auth.Session, err error) {
+	const op = opSignIn
+	if err := serverOnly(ctx, op); err != nil {
+		return "", auth.Session{}, err
+	}
+	if p.Token == "" {
+		return "", auth.Session{}, refuse(op, stele.ID{}, stele.Unauthenticated, "request.token-missing", "say who you are: send your token in the header Authorization: Bearer")
+	}
+	full, err := r.fullToken(ctx, op, p.Token)
+	if err != nil {
+		return "", auth.Session{}, err
+	}
+	return r.beginSession(ctx, op, auth.Session{User: p.Name, Token: p.Token, How: auth.ProvedByToken, Agent: agent}, full...)
+}
+
+// fullToken returns the change that ends a session of a token which has as many as it may have: the one that was not used for
+// the longest time.
+func (r *Registrar) fullToken(ctx context.Context, op, token string) ([]stele.CellChange, error) {
+	var oldest stele.Cell
+	var seen time.Time
+	count, now := 0, r.now()
+	for c, err := range r.store.Cells(ctx, auth.SessionCells, "") {
+		if err != nil {
+			return nil, tell(op, err)
+		}
+		s, err := auth.ReadSession(c)
+		if err != nil || s.Token != token || s.Ended(now) {
+			continue
+		}
+		if count++; count == 1 || s.Seen.Before(seen) {
+			oldest, seen = c, s.Seen
+		}
+	}
+	if count < auth.MaxTokenSessions {
+		return nil, nil
+	}
+	return []stele.CellChange{{Name: oldest.Name, Before: oldest.Value}}, nil
+}
+
 // endOld returns the change that ends the session that a new one replaces; none if there is none.
 func (r *Registrar) endOld(ctx context.Context, op, old string) ([]stele.CellChange, error) {
 	if old == "" {
@@ -149,7 +190,7 @@ func (r *Registrar) beginSession(ctx context.Context, op string, s auth.Session,
 				return false, false
 			}
 		}
-		return err != nil || other.Ended(now), err == nil && other.User == s.User
+		return err != nil || other.Ended(now), err == nil && other.User == s.User && other.Token == s.Token
 	})
 	if err != nil {
 		return "", auth.Session{}, err

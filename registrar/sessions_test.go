@@ -282,3 +282,70 @@ func TestSessionsAudited(t *testing.T) {
 		t.Errorf("got\n%s", joined)
 	}
 }
+
+// TestTokenSessions: a session that a program begins with a token has the limits of that token, ends with it, and is not a
+// visit to the desk.
+func TestTokenSessions(t *testing.T) {
+	f := newFixture(t)
+	f.user("ann")
+	directory := auth.NewDirectory(f.store, f.clock)
+	f.options.OnAccess = directory.Forget
+	f.start()
+	token, made, err := f.CreateToken(f.admin, auth.TokenRequest{User: "ann", Scopes: []auth.Scope{auth.ScopeRead}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := directory.Authenticate(f.admin, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	credential, s, err := f.BeginTokenSession(f.admin, p, "program/1.0")
+	if err != nil || s.Token != made.ID || s.How != auth.ProvedByToken {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if _, got, err := directory.TokenSession(f.admin, credential); err != nil || got.Name != "ann" || got.Token != made.ID || got.Has(auth.ScopeWrite) || !got.Has(auth.ScopeRead) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	_, _, err = directory.Session(f.admin, credential)
+	want(t, err, stele.Unauthenticated, "sign in again")
+	visit, _ := f.enter("ann")
+	_, _, err = directory.TokenSession(f.admin, visit)
+	want(t, err, stele.Unauthenticated, "sign in again")
+
+	// Only a server begins one, and for a principal that has a token.
+	_, _, err = f.BeginTokenSession(as("ann"), p, "")
+	want(t, err, stele.Forbidden)
+	_, _, err = f.BeginTokenSession(f.admin, auth.Principal{Name: "ann"}, "")
+	want(t, err, stele.Unauthenticated)
+
+	// The token has as many as it may have, and leaves room for visits.
+	for range auth.MaxTokenSessions {
+		f.jump(time.Second)
+		if _, _, err := f.BeginTokenSession(f.admin, p, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err = directory.TokenSession(f.admin, credential)
+	want(t, err, stele.Unauthenticated, "sign in again")
+	count := 0
+	for s, err := range f.Sessions(f.admin, "ann") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Token != "" {
+			count++
+		}
+	}
+	if count != auth.MaxTokenSessions {
+		t.Errorf("%d sessions of the token", count)
+	}
+	credential, _, err = f.BeginTokenSession(f.admin, p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.RevokeToken(f.admin, made.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = directory.TokenSession(f.admin, credential)
+	want(t, err, stele.Unauthenticated, "revoked")
+}

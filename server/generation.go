@@ -8,6 +8,7 @@ import (
 	"github.com/stele-id/stele/serve/desk"
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/serve/httpd/describe"
+	"github.com/stele-id/stele/serve/httpd/ezid"
 	"github.com/stele-id/stele/web"
 	"github.com/stele-id/stele/web/deskpage"
 	"github.com/stele-id/stele/web/language"
@@ -183,6 +184,9 @@ func (s *server) answers(ctx context.Context, f *generation) (http.Handler, erro
 	if o.Handles, err = s.handleREST(ctx, f); err != nil {
 		return nil, err
 	}
+	if s.EZID {
+		o.EZID = s.ezid(r)
+	}
 	if s.Reverse {
 		o.Pointing = r.Store.Pointing
 	}
@@ -214,6 +218,15 @@ func (s *server) api(f *generation, pages *web.Pages) http.Handler {
 		Patience: s.WriteTimeout, Reading: s.ReadTimeout, Version: r.Version, Await: r.Await, Generations: r.KnownGenerations, Upkeep: s.upkeep(f), Addresses: s.LogAddresses, Search: r.Search,
 		Usage: &usage.Book{Registrar: r.Registrar, Schemes: s.schemes, Log: s.log}, UsageLogs: s.usageLogs(f),
 		Links: f.links,
+	})
+}
+
+// ezid makes the handler for clients of EZID. They have the limits of the API.
+func (s *server) ezid(r *registry.Registry) *ezid.Handler {
+	return ezid.New(ezid.Options{
+		Registrar: r.Registrar, Store: r.Store, Schemes: s.schemes, Directory: r.Directory, Now: s.now, Log: s.log,
+		Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr,
+		Rate: s.APIRate, Burst: s.APIBurst, Held: s.held, Version: r.Version, Ready: s.ready, Addresses: s.LogAddresses, Patience: s.WriteTimeout,
 	})
 }
 

@@ -28,7 +28,7 @@ var operations = []string{
 }
 
 // waysIn are those by which requests come.
-var waysIn = []string{"desk", "api", "command", "resolver", "server"}
+var waysIn = []string{"desk", "api", "ezid", "command", "resolver", "server"}
 
 var outcomes = []stele.AuditOutcome{stele.AuditDone, stele.AuditRefused, stele.AuditFailed}
 

@@ -25,6 +25,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/serve/httpd/ezid"
 	"github.com/stele-id/stele/serve/httpd/handle"
 	"github.com/stele-id/stele/web"
 )
@@ -89,6 +90,9 @@ type Options struct {
 	// Handles answers those who administer handles over the Handle System's REST interface; nil: handles are
 	// only read.
 	Handles *handle.Handler
+
+	// EZID answers clients of EZID below /.ezid, and authenticates them itself; nil: there is nothing for them.
+	EZID *ezid.Handler
 
 	// Pointing answers the reverse look-ups of RFC 2483 (L2Ns, L2Ls, L2C), which let the
 	// public list what a publisher has; nil: they are off.

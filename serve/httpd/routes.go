@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stele-id/stele/serve/httpd/ezid"
 	"github.com/stele-id/stele/serve/httpd/handle"
 	"github.com/stele-id/stele/web"
 )
@@ -30,6 +31,7 @@ func (h *Handler) routes() map[string]route {
 		".language":   {kind: "other", serve: h.chooseLanguage, anonymous: true},
 		".urn":        {kind: "other", serve: h.protocol},
 		".desk":       {kind: "desk", serve: h.desk, writes: true, anonymous: true},
+		".ezid":       {kind: "ezid", serve: h.ezid, writes: true, anonymous: true},
 		".info":       {kind: "info", serve: h.info, cost: costInfo},
 		".usage":      {kind: "usage", serve: h.usage, cost: costReverse},
 		".timemap":    {kind: "timemap", serve: h.timemap, cost: costDescription},
@@ -101,6 +103,19 @@ func (h *Handler) desk(w http.ResponseWriter, r *http.Request, t requestTarget) 
 	}
 }
 
+// ezid answers clients of EZID.
+func (h *Handler) ezid(w http.ResponseWriter, r *http.Request, t requestTarget) {
+	_, rest := t.segment()
+	switch {
+	case h.o.EZID != nil:
+		if h.await(w, r) {
+			h.o.EZID.Serve(w, r, ezid.Request{Path: rest, Query: t.query})
+		}
+	case h.mayAsk(w, r):
+		h.nothing(w, r, t)
+	}
+}
+
 // dns answers DNS over HTTPS.
 func (h *Handler) dns(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, rest := t.segment()
@@ -154,7 +169,7 @@ func (h *Handler) ready(w http.ResponseWriter, r *http.Request, t requestTarget)
 // robots tells crawlers to read identifiers, and not the many forms of the same records.
 func (h *Handler) robots(w http.ResponseWriter, r *http.Request, _ requestTarget) {
 	w.Header()["Cache-Control"] = oneDay
-	h.write(w, r, http.StatusOK, textType, []byte("User-agent: *\nDisallow: /.memento/\nDisallow: /.timemap/\nDisallow: /.usage/\nDisallow: /api/\nDisallow: /uri-res/\n"))
+	h.write(w, r, http.StatusOK, textType, []byte("User-agent: *\nDisallow: /.ezid/\nDisallow: /.memento/\nDisallow: /.timemap/\nDisallow: /.usage/\nDisallow: /api/\nDisallow: /uri-res/\n"))
 }
 
 // asset answers with a file of the pages.
