@@ -78,7 +78,7 @@ func (m *logMask) line(text string, whole bool) []byte {
 	clock, rest, _ := strings.Cut(rest, `] "`)
 	b = append(append(b, clock...), `] "`...)
 	_, after, _ := cutQuoted(rest)
-	b = append(maskRequest(b, rest[:len(rest)-len(after)-1], l.method != ""), '"')
+	b = append(maskRequest(b, rest[:len(rest)-len(after)-1], l.method+l.target != ""), '"')
 	rest = afterSize(after)
 	b = append(b, after[:len(after)-len(rest)]...)
 	if _, ok := parseLogLine(body, true); ok { // the user agent stays
