@@ -78,7 +78,7 @@ var transports = map[hdl.Transport]string{hdl.UDP: "udp", hdl.TCP: "tcp", hdl.HT
 var operations = map[hdl.Operation]string{
 	hdl.Resolve: "resolve", hdl.GetSiteInfo: "site", hdl.CreateHandle: "create", hdl.DeleteHandle: "delete", hdl.AddValue: "add",
 	hdl.RemoveValue: "remove", hdl.ModifyValue: "modify", hdl.ListHandles: "list", hdl.AnswerChallenge: "answer", hdl.HomePrefix: "home",
-	hdl.UnhomePrefix: "unhome", hdl.ListPrefixes: "prefixes", hdl.SetUpSession: "session", hdl.EndSession: "end",
+	hdl.UnhomePrefix: "unhome", hdl.ListPrefixes: "prefixes", hdl.SetUpSession: "session", hdl.EndSession: "end", hdl.VerifyAnswer: "verify",
 }
 
 // ask asks a server over its interfaces, one after the other until it answers. The response code 2 means that the
