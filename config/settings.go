@@ -121,6 +121,10 @@ var settings = []Setting{
 		What: "addresses of the listeners (UDP and TCP) of the Handle protocol, for the namespaces of handles; empty: none (if it is on, the server also answers it on the web port, in HTTP)"},
 	{Name: "hdl-administrators", kind: handlesKind, Example: "300:0.NA/20.500.12345",
 		What: "handle identities that may do everything with all handles and home prefixes, each an index and a handle whose value has the key; empty: none"},
+	{Name: "hdl-root", kind: fileKind, Example: "/etc/stele/root_info",
+		What: "file of the root of the Handle System (root_info, siteinfo.bin or siteinfo.json), from which the server finds the home servers of handle identities that are not in this registry, to verify them; empty: such identities prove nothing, and the server asks no other"},
+	{Name: "hdl-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
+		What: "addresses and networks outside the public Internet at which such home servers may be; empty: none"},
 	{Name: "hdl-client-certificates", kind: boolKind, Usual: "false", Example: "true",
 		What: "ask clients of HTTPS for a certificate, by which administrators of handles may prove who they are over the REST interface; a client without one is answered all the same, but a browser whose user has certificates asks the user to choose one"},
 	{Name: "hdl-admin-udp", kind: boolKind, Usual: "false", Example: "true",
@@ -311,6 +315,8 @@ type Values struct {
 	Handle         []string          `koanf:"hdl"`
 	HandleAdmins   []string          `koanf:"hdl-administrators"`
 	HandleAdminUDP bool              `koanf:"hdl-admin-udp"`
+	HandleRoot     string            `koanf:"hdl-root"`
+	HandleAllow    []string          `koanf:"hdl-allow"`
 	HandleCerts    bool              `koanf:"hdl-client-certificates"`
 	NotifySource   []string          `koanf:"notify-source"`
 	NotifyAllow    []string          `koanf:"notify-allow"`

@@ -43,6 +43,9 @@ type Options struct {
 	// User returns the user whose credential an identity is; ok is false if it stands alone. May be nil.
 	User func(ctx context.Context, who Identity) (p auth.Principal, ok bool, err error)
 
+	// Elsewhere asks other servers about identities that are not in this registry. If it is nil they prove nothing.
+	Elsewhere Elsewhere
+
 	// UUID returns a new UUID, for names that are minted.
 	UUID func() (string, error)
 }

@@ -22,6 +22,7 @@ const (
 	maxListDepth = 8
 	maxLists     = 64   // that are read for one question
 	maxListed    = 1000 // identities in all of them
+	maxAway      = 4    // lists of other registries
 )
 
 // isAdmin reports whether a value is one of type HS_ADMIN.
@@ -124,6 +125,9 @@ func (s *Service) rightsAs(ctx context.Context, who Identity, p auth.Principal, 
 			r.bits |= admin.Permissions
 		}
 	}
+	if !r.known && walk.missed != nil {
+		return rights{}, walk.missed
+	}
 	return r, nil
 }
 
@@ -134,6 +138,8 @@ type listWalk struct {
 	first  *stele.Record // whose values they are: most lists are there too
 	seen   []hdl.Reference
 	listed int
+	away   int
+	missed error // why a list of another registry could not be read
 }
 
 // names reports whether a reference is the identity, or a list with it.
@@ -150,19 +156,11 @@ func (w *listWalk) names(ctx context.Context, ref hdl.Reference, depth int) (boo
 		return false, nil
 	}
 	w.seen = append(w.seen, ref)
-	rec := w.first
-	if rec.ID != id {
-		if rec, err = w.s.present(ctx, id); err != nil || rec == nil {
-			return false, err
-		}
+	lists, err := w.lists(ctx, id, ref.Index)
+	if err != nil || len(lists) == 0 {
+		return false, err
 	}
-	at := slices.IndexFunc(rec.Values, func(v stele.HandleValue) bool {
-		return v.Index == ref.Index && destination.HasType(v.Type, typeList)
-	})
-	if at < 0 {
-		return false, nil
-	}
-	list, err := hdl.ParseReferences(rec.Values[at].Data)
+	list, err := hdl.ParseReferences(lists[0].Data)
 	if err != nil {
 		return false, nil
 	}
@@ -175,6 +173,25 @@ func (w *listWalk) names(ctx context.Context, ref hdl.Reference, depth int) (boo
 		}
 	}
 	return false, nil
+}
+
+// lists returns the list at an index of a handle. That another registry does not answer is kept in missed: another value may name the
+// identity.
+func (w *listWalk) lists(ctx context.Context, id stele.ID, index uint32) ([]stele.HandleValue, error) {
+	if w.first.ID == id {
+		return pick(w.first.Values, index, typeList), nil
+	}
+	if w.away >= maxAway {
+		ctx = AtHome(ctx)
+	}
+	lists, away, err := w.s.valuesOf(ctx, id, index, typeList)
+	if away {
+		if w.away++; err != nil {
+			w.missed = err
+			return nil, nil
+		}
+	}
+	return lists, err
 }
 
 // MayReadValues makes sure that an identity may read the values of a handle that are not for the public.

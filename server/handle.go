@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -14,7 +15,11 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	hdlclient "github.com/stele-id/stele/client/hdl"
 	"github.com/stele-id/stele/handles"
+	"github.com/stele-id/stele/handles/elsewhere"
+	"github.com/stele-id/stele/internal/disk"
+	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/hdld"
 	"github.com/stele-id/stele/serve/httpd"
@@ -87,6 +92,10 @@ func (s *server) handleService(r *registry.Registry) (*handles.Service, error) {
 		}
 		o.Administrators = append(o.Administrators, who)
 	}
+	var err error
+	if o.Elsewhere, err = s.elsewhere(); err != nil {
+		return nil, err
+	}
 	o.User = func(ctx context.Context, who handles.Identity) (auth.Principal, bool, error) {
 		linked, err := r.Directory.Identity(ctx, handleIssuer, who.String())
 		if err != nil || linked.User == "" || !linked.Ended.IsZero() {
@@ -96,6 +105,35 @@ func (s *server) handleService(r *registry.Registry) (*handles.Service, error) {
 		return p, err == nil, err
 	}
 	return handles.New(o), nil
+}
+
+// elsewhere returns what asks other servers of the Handle System about identities; nil if the settings name no root.
+func (s *server) elsewhere() (handles.Elsewhere, error) {
+	if s.HandleRoot == "" {
+		return nil, nil
+	}
+	rule, err := outbound.ParseRule(s.HandleAllow)
+	if err != nil {
+		return nil, refuse("serve", stele.Invalid, "", "hdl-allow: {cause}", err)
+	}
+	data, err := disk.ReadSome(s.HandleRoot, hdlclient.MaxSiteFile)
+	if err != nil {
+		return nil, refuse("serve", stele.Invalid, "", "hdl-root: {cause}", err)
+	}
+	root, err := hdlclient.ParseSites(data)
+	if err != nil {
+		return nil, refuse("serve", stele.Invalid, "hdl-site-file.invalid", `the sites in "{file}": {cause}`, s.HandleRoot, stele.Reason(err))
+	}
+	c, err := hdlclient.New(hdlclient.Options{Root: root, Now: s.now, Rand: rand.Reader, Timeout: 2 * time.Second, Permit: func(at netip.AddrPort) error {
+		if rule.May(at.Addr()) {
+			return nil
+		}
+		return stele.Messagef("server.hdl-address-refused", "it is not in the public Internet; the setting hdl-allow permits other addresses")
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return elsewhere.New(elsewhere.Options{Client: c, Now: s.now, Rand: rand.Reader, Log: s.log}), nil
 }
 
 // newUUID returns a random UUID (RFC 9562, version 4).

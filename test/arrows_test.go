@@ -101,6 +101,7 @@ var rooms = []room{
 	{folder: "bulk/foreign", may: ". bulk document internal/destination internal/disk wire/hdl", tests: "internal/recordtest auth registrar secret store/mem scheme/all"},
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
+	{folder: "handles/elsewhere", may: ". client/hdl handles internal/limit wire/hdl", tests: "auth document registrar resolver secret store/mem scheme/all serve/hdld"}, // asks other servers about identities
 	{folder: "handles", may: ". document/handlejson internal/destination auth registrar resolver wire/hdl", tests: "document secret store/mem scheme/all"}, // what the registry is to the Handle System
 
 	// It judges values as the servers do that they are for.

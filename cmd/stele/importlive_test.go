@@ -131,6 +131,11 @@ func TestImportLive(t *testing.T) {
 // seedSecret returns a secret of the seeds.
 func seedSecret(t *testing.T) string {
 	t.Helper()
+	return seedSecretOf(t, "21.T14999/B2HANDLE_INTEGRATION_TESTS")
+}
+
+func seedSecretOf(t *testing.T, handle string) string {
+	t.Helper()
 	text, err := os.ReadFile(seedFile)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +151,7 @@ func seedSecret(t *testing.T) string {
 	if err := json.Unmarshal(text, &seeds); err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range seeds.Records["21.T14999/B2HANDLE_INTEGRATION_TESTS"].Values {
+	for _, v := range seeds.Records[handle].Values {
 		if v.Type == "HS_SECKEY" {
 			return v.Data.Value.(string)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele/handles"
+	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -80,7 +81,7 @@ func (s *Server) work(ctx context.Context, q *call) bool {
 			s.o.Log.Error("a request of the Handle protocol broke off", "fault", fmt.Sprint(fault), "stack", string(debug.Stack()))
 		}
 	}()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(handles.WithClient(ctx, limit.Client(q.from.Addr())))
 	defer cancel()
 	timer := time.AfterFunc(s.o.Limits.Work, cancel)
 	defer timer.Stop()

@@ -262,7 +262,7 @@ func (s *Server) verify(ctx context.Context, q *call) error {
 	if err != nil {
 		return refuse(hdl.InvalidHandle, "")
 	}
-	_, err = s.prove(ctx, q, claimed, &handles.Proof{Version: q.version(), Type: hdl.TypeSecretKey, Nonce: body.Nonce, Digest: body.Digest, Answer: body.Answer})
+	_, err = s.prove(handles.AtHome(ctx), q, claimed, &handles.Proof{Version: q.version(), Type: hdl.TypeSecretKey, Nonce: body.Nonce, Digest: body.Digest, Answer: body.Answer})
 	if err != nil && handles.CodeOf(err) != hdl.NotAuthenticated {
 		return err
 	}

@@ -2,7 +2,6 @@ package handle
 
 import (
 	"context"
-	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -84,9 +83,7 @@ func (h *Handler) byPassword(r *http.Request, b *Basic) (caller, *failure) {
 		return c, &failure{text: notVerified}
 	}
 	who, f := h.try(r, b.User, 0, func(ctx context.Context, who handles.Identity) (handles.Identity, error) {
-		return h.o.Handles.VerifySecret(ctx, who, func(secret []byte) bool {
-			return subtle.ConstantTimeCompare(secret, []byte(b.Password)) == 1
-		})
+		return h.o.Handles.VerifySecret(ctx, who, []byte(b.Password))
 	})
 	c.who, c.known = who, f == nil
 	return c, f
@@ -221,7 +218,7 @@ func (h *Handler) try(r *http.Request, claim string, rounds uint64, verify func(
 	}
 	who, err := h.o.Handles.ParseIdentity(claim)
 	if err == nil {
-		who, err = verify(r.Context(), who)
+		who, err = verify(handles.WithClient(r.Context(), address), who)
 		if err == nil {
 			return who, nil
 		}

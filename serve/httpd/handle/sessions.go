@@ -184,7 +184,7 @@ func (h *Handler) verification(w http.ResponseWriter, r *http.Request, q Request
 		return
 	}
 	fields.ID = rest
-	_, f := h.prove(r, fields, nonce, handles.TypeSecretKey)
+	_, f := h.prove(r.WithContext(handles.AtHome(r.Context())), fields, nonce, handles.TypeSecretKey)
 	if f != nil && f.text == "" {
 		h.fail(w, r, q, caller{}, f)
 		return
