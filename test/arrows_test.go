@@ -61,6 +61,7 @@ var rooms = []room{
 	{folder: "internal/dnsrr"},
 	{folder: "internal/edit", may: ".", pure: true, tests: "scheme/all"},
 	{folder: "internal/limit", may: ".", pure: true},
+	{folder: "internal/plainxml", may: ".", pure: true},
 	{folder: "internal/recordtest", may: "."},
 	{folder: "internal/progress", may: "internal/terminal"},
 	{folder: "internal/slab"},     // bytes only; the memory comes from the system
@@ -108,7 +109,7 @@ var rooms = []room{
 	{folder: "config", may: ". internal/spelling internal/terminal audit auth mail resolver scheme/* serve/* store/postgres"},
 
 	// A server is handed a store and the schemes; it never picks them.
-	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds handles mint namespaces proof publish resolver registrar wire/hdl web", tests: "secret usage store/mem scheme/all"},
+	{folder: "serve/httpd", may: ". document internal/destination internal/limit internal/plainxml auth ddds handles mint namespaces proof publish resolver registrar wire/hdl web", tests: "outbound secret usage store/mem scheme/all"},
 	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "links usage store/mem scheme/all"},
 	{folder: "serve/desk", may: ". document internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage"},
 	{folder: "serve/hdld", may: ". internal/datagram internal/limit internal/slab auth handles wire/hdl", tests: "document registrar resolver secret store/mem scheme/all"},
