@@ -72,6 +72,21 @@ type Subject struct {
 	// Shown is the identifier in the letters of its owner's spelling, where case does not
 	// count, and Cited its URL in the same; empty: the identifier as it is, and Self.
 	Shown, Cited string
+
+	// About is the URI that the statements of RDF are about, where that is not Self: clients of
+	// some systems know a thing by its URN alone. The statements say then that both are the same.
+	About string
+
+	// Also are further statements for RDF.
+	Also []Statement
+}
+
+// Statement is a statement about the thing for RDF, with a term of a vocabulary. The value is a
+// text.
+type Statement struct {
+	Prefix     string // of names in XML and Turtle, other than rdf, schema, dcterms and owl
+	Vocabulary string // the URI of the term is this and Term
+	Term, Text string
 }
 
 // locate returns the URL of an identifier at this resolver.

@@ -11,13 +11,39 @@ import (
 func appendJSONLD(b []byte, f *facts) ([]byte, error) {
 	n := f.graph()
 	b = append(b, `{"@context":`...)
-	if slices.ContainsFunc(n.props, func(p prop) bool { return strings.HasPrefix(p.name, "dcterms:") }) {
-		b = append(b, `["https://schema.org/",{"dcterms":"http://purl.org/dc/terms/"}]`...)
-	} else {
-		b = append(b, `"https://schema.org/"`...)
+	b, err := appendContext(b, f, n)
+	if err != nil {
+		return b, err
 	}
-	b, err := appendMembers(b, n)
+	b, err = appendMembers(b, n)
 	return append(b, '}', '\n'), err
+}
+
+// appendContext appends where the terms of a node come from.
+func appendContext(b []byte, f *facts, n *node) (_ []byte, err error) {
+	var used []vocabulary
+	for _, v := range append([]vocabulary{dublinCore}, f.vocabularies()...) {
+		if slices.ContainsFunc(n.props, func(p prop) bool { return strings.HasPrefix(p.name, v.prefix+":") }) {
+			used = append(used, v)
+		}
+	}
+	if len(used) == 0 {
+		return append(b, `"https://schema.org/"`...), nil
+	}
+	b = append(b, `["https://schema.org/",{`...)
+	for i, v := range used {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b, err = appendString(b, v.prefix); err != nil {
+			return b, err
+		}
+		b = append(b, ':')
+		if b, err = appendString(b, v.uri); err != nil {
+			return b, err
+		}
+	}
+	return append(b, "}]"...), nil
 }
 
 // appendMembers appends what a node says, each member after a comma.

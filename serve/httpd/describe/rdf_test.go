@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,6 +172,16 @@ func readJSONLD(data []byte) (triples, error) {
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return nil, err
 	}
+	if list, ok := doc["@context"].([]any); ok {
+		for prefix, uri := range list[1].(map[string]any) {
+			for key, v := range maps.Clone(doc) {
+				if local, ok := strings.CutPrefix(key, prefix+":"); ok {
+					delete(doc, key)
+					doc[uri.(string)+local] = v
+				}
+			}
+		}
+	}
 	delete(doc, "@context")
 	g := make(triples)
 	g.expand(doc)
@@ -205,8 +216,8 @@ func (g triples) expand(object map[string]any) string {
 }
 
 func term(key string) string {
-	if local, ok := strings.CutPrefix(key, "dcterms:"); ok {
-		return "http://purl.org/dc/terms/" + local
+	if strings.Contains(key, ":") { // the context expanded it
+		return key
 	}
 	return "http://schema.org/" + key
 }
@@ -322,6 +333,12 @@ func TestSameTriples(t *testing.T) {
 	}
 	for _, s := range samples(t) {
 		check(t, s)
+		s.About = "urn:lsid:example.org:ns:a%3Ab"
+		s.Also = []Statement{{Prefix: "p", Vocabulary: "urn:x-terms:", Term: "known", Text: "a <b>"}}
+		g := check(t, s)["<"+s.About+">"]
+		if !slices.Contains(g, "http://www.w3.org/2002/07/owl#sameAs <"+encode(s.Self)+">") || slices.Contains(g, `urn:x-terms:known "a <b>"`) == s.Record.Redacted {
+			t.Errorf("of the name: %q", g)
+		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		s := anySubject().Draw(t, "subject")

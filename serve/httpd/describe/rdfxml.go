@@ -10,7 +10,12 @@ import (
 func appendRDFXML(b []byte, f *facts) ([]byte, error) {
 	w := rdfXML{}
 	w.b.WriteString(xml.Header)
-	w.b.WriteString(`<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:schema="http://schema.org/" xmlns:dcterms="http://purl.org/dc/terms/">` + "\n")
+	w.b.WriteString(`<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:schema="http://schema.org/"`)
+	w.attribute("xmlns:"+dublinCore.prefix, dublinCore.uri)
+	for _, v := range f.vocabularies() {
+		w.attribute("xmlns:"+v.prefix, v.uri)
+	}
+	w.b.WriteString(">\n")
 	w.node(f.graph(), "  ")
 	w.b.WriteString("</rdf:RDF>\n")
 	return append(b, w.b.Bytes()...), nil

@@ -1,10 +1,30 @@
 package describe
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stele-id/stele"
 )
+
+// vocabulary is what a prefix of terms stands for.
+type vocabulary struct{ prefix, uri string }
+
+// dublinCore is a vocabulary that all documents declare which can.
+var dublinCore = vocabulary{"dcterms", "http://purl.org/dc/terms/"}
+
+// vocabularies returns those beside schema.org and Dublin Core of which a description has terms.
+func (f *facts) vocabularies() (list []vocabulary) {
+	if f.subject.About != "" {
+		list = append(list, vocabulary{"owl", "http://www.w3.org/2002/07/owl#"})
+	}
+	for _, s := range f.subject.Also {
+		if v := (vocabulary{s.Prefix, s.Vocabulary}); !slices.Contains(list, v) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
 
 // node is a thing in a graph that speaks schema.org. JSON-LD and Turtle write the
 // same graph.
@@ -77,6 +97,10 @@ func day(t time.Time) string {
 // schema.org to other formats.
 func (f *facts) graph() *node {
 	n := &node{id: f.self, class: f.kind.schema}
+	if about := f.subject.About; about != "" && about != f.self {
+		n.id = encode(about)
+		n.url("owl:sameAs", f.self)
+	}
 	n.url("additionalType", f.kind.url)
 	n.add("identifier", f.identifiers()...)
 	n.text("name", f.title)
@@ -102,6 +126,11 @@ func (f *facts) graph() *node {
 		n.url("sameAs", alias.url)
 	}
 	f.addTombstone(n)
+	if !f.record.Redacted {
+		for _, s := range f.subject.Also {
+			n.text(s.Prefix+":"+s.Term, clean(s.Text))
+		}
+	}
 	n.date("sdDatePublished", day(f.record.Modified))
 	return n.joined()
 }

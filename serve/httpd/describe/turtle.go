@@ -10,6 +10,11 @@ import (
 func appendTurtle(b []byte, f *facts) ([]byte, error) {
 	b = append(b, "@prefix schema: <http://schema.org/> .\n@prefix dcterms: <http://purl.org/dc/terms/> .\n"...)
 	t := turtle{b: b}
+	for _, v := range f.vocabularies() {
+		t.b = append(t.b, "@prefix "+v.prefix+": "...)
+		t.iri(v.uri)
+		t.b = append(t.b, " .\n"...)
+	}
 	t.subjects = []*node{f.graph()}
 	for len(t.subjects) > 0 {
 		n := t.subjects[0]
