@@ -149,6 +149,12 @@ func cellEntry(ctx context.Context, op string, c *stele.CellChange) *stele.Audit
 	if e := proposalEntry(ctx, op, c); e != nil {
 		return e
 	}
+	if e := fixedDataEntry(ctx, op, c); e != nil {
+		return e
+	}
+	if e := foreignEntry(ctx, op, c); e != nil {
+		return e
+	}
 	cell := stele.Cell{Name: c.Name, Value: c.After}
 	for _, mark := range accessMarks {
 		name, ok := strings.CutPrefix(c.Name, mark)

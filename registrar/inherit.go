@@ -31,10 +31,10 @@ func (r *Registrar) beginGeneration(ctx context.Context, l *Legacy) error {
 	return nil
 }
 
-// restoreRequests takes over the idempotency keys that were used since the backup. They
-// are of another generation, so that a repeated request gets an error about the
+// restoreMissing takes over cells that were written since the backup. Those of idempotency
+// keys are of another generation, so that a repeated request gets an error about the
 // restore, and mints no names a second time.
-func (r *Registrar) restoreRequests(ctx context.Context, cells []stele.Cell) error {
+func (r *Registrar) restoreMissing(ctx context.Context, cells []stele.Cell) error {
 	taken := cellWriter{r: r, op: "restore"}
 	for _, cell := range cells {
 		have, err := r.store.Cell(ctx, cell.Name)

@@ -47,6 +47,10 @@ type Legacy struct {
 	// Requests are the cells that remember idempotency keys.
 	Requests []stele.Cell
 
+	// Fixed are the cells that say which bytes a record stands for, of which the backup knows nothing: clients have
+	// those bytes, and no others may be given to them.
+	Fixed []stele.Cell
+
 	// Namespaces are all namespaces: their owners, grants and signing keys survive.
 	Namespaces []*stele.Namespace
 
@@ -86,6 +90,12 @@ func ReadLegacy(ctx context.Context, present, restored stele.Store) (l Legacy, e
 			l.Access = append(l.Access, cell)
 		case minting.IsRequest(cell):
 			l.Requests = append(l.Requests, cell)
+		case strings.HasPrefix(cell.Name, fixedDataCells):
+			if have, err := restored.Cell(ctx, cell.Name); err != nil {
+				return Legacy{}, err
+			} else if have == nil {
+				l.Fixed = append(l.Fixed, cell)
+			}
 		case strings.HasPrefix(cell.Name, hostCells):
 			if err := l.addHosts(cell); err != nil {
 				return Legacy{}, err
@@ -255,7 +265,10 @@ func (r *Registrar) Inherit(ctx context.Context, l Legacy) error {
 	if err := r.restoreHosts(ctx, l.Hosts); err != nil {
 		return err
 	}
-	if err := r.restoreRequests(ctx, l.Requests); err != nil {
+	if err := r.restoreMissing(ctx, l.Requests); err != nil {
+		return err
+	}
+	if err := r.restoreMissing(ctx, l.Fixed); err != nil {
 		return err
 	}
 	if err := r.restoreNamespaces(ctx, l.Namespaces); err != nil {

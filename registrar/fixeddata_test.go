@@ -1,0 +1,80 @@
+package registrar
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// What is said first of the bytes of a record holds: for other processes, at the same time, after a restart, and after a
+// restore.
+func TestFixedData(t *testing.T) {
+	f := newFixture(t)
+	schemes := testSchemes(t)
+	id, err := schemes.Parse("urn:lsid:example.org:ns:" + strings.Repeat("x", 3000)) // longer than names of cells
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := f.FixedData(f.admin, id); err != nil || d != nil {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	var said sync.Map
+	var work sync.WaitGroup
+	for _, digest := range strings.Fields("a b c d e f g h") {
+		work.Go(func() {
+			d, err := New(f.store, schemes, f.options).FixData(f.admin, id, FixedData{SHA256: digest, Size: 1})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			said.Store(d.SHA256, true)
+		})
+	}
+	work.Wait()
+	f.start()
+	kept, err := f.FixedData(f.admin, id)
+	if err != nil || kept == nil || kept.ID != id.String() {
+		t.Fatalf("%+v, %v", kept, err)
+	}
+	said.Range(func(digest, _ any) bool {
+		if digest != kept.SHA256 {
+			t.Errorf("a caller was told %v, and %s is kept", digest, kept.SHA256)
+		}
+		return true
+	})
+	if d, err := f.FixData(f.admin, id, FixedData{Absent: true}); err != nil || *d != *kept {
+		t.Errorf("said again: %+v, %v", d, err)
+	}
+	for _, ctx := range []context.Context{context.Background(), as("ann"), auth.With(context.Background(), auth.Principal{Name: "ann", Admin: true, Token: "t"})} {
+		if _, err := f.FixData(ctx, id, FixedData{}); !errors.Is(err, stele.Forbidden) {
+			t.Errorf("a user: %v", err)
+		}
+		if _, err := f.FixedData(ctx, id); !errors.Is(err, stele.Forbidden) {
+			t.Errorf("a user: %v", err)
+		}
+	}
+	entries := 0
+	for e, err := range f.store.Audit(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Operation == opFixData && e.Details == "sha256:"+kept.SHA256 {
+			entries++
+		}
+	}
+	if entries != 1 {
+		t.Errorf("%d entries in the audit trail", entries)
+	}
+	backup := newFixture(t)
+	if err := backup.Inherit(backup.admin, must(ReadLegacy(t.Context(), f.store, backup.store))(t)); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := backup.FixedData(backup.admin, id); err != nil || d == nil || *d != *kept {
+		t.Errorf("after a restore: %+v, %v", d, err)
+	}
+}
