@@ -160,6 +160,17 @@ type URIScheme interface {
 	URI(text string) (schemes []string, rest string)
 }
 
+// DiscoveredScheme is a Scheme whose clients find the server of an authority by an SRV record
+// (RFC 2782).
+type DiscoveredScheme interface {
+	Scheme
+
+	// Discovery returns the name of the SRV record of the authority of all names that begin with
+	// a prefix, absolute and in lower case: "_lsid._tcp.example.org."; "" if they have several
+	// authorities. The prefix must be canonical.
+	Discovery(prefix string) string
+}
+
 // Schemes is the list of schemes that a program knows, in order of precedence:
 // the first that claims a text reads it. It is constructed, never global; a
 // program makes one (package scheme/all) and hands it on.
@@ -384,4 +395,13 @@ func (s *Schemes) unclaimed(text string) error {
 		names[i] = scheme.Name()
 	}
 	return Invalidf("", pos, "identifier.scheme-unknown", "this is an identifier of no known scheme ({schemes}){hint}", strings.Join(names, ", "), hint)
+}
+
+// Discovery returns the name of the SRV record by which clients find the server of names of a
+// scheme that begin with a prefix; see [DiscoveredScheme]. It is "" if there is none.
+func (s *Schemes) Discovery(scheme, prefix string) string {
+	if d, ok := s.Lookup(scheme).(DiscoveredScheme); ok {
+		return d.Discovery(prefix)
+	}
+	return ""
 }

@@ -185,7 +185,25 @@ func (z *Zone) build(rules keyRules) {
 		}
 		z.add(&dns.SRV{Hdr: dnsrr.Header(naptr.HTTPService+z.Name, dns.TypeSRV, z.zones.ttl), Target: h.Name, Port: h.Port})
 	}
+	z.addDiscovery()
 	z.addSigningKeys()
+}
+
+// addDiscovery adds the SRV record by which clients of the scheme itself find the resolver, if the
+// authority of the names is in the zone: in another zone only its owner can.
+func (z *Zone) addDiscovery() {
+	name := z.zones.schemes.Discovery(z.ns.Scheme, z.ns.Prefix)
+	h := naptr.ParseHost(z.ns.Publication.Resolver)
+	if name == "" || h.IsZero() {
+		return
+	}
+	if z.set.find(name) != z {
+		z.notes = append(z.notes, stele.Messagef("zone-note.discovery-elsewhere", "clients look for {record}, which is not in the zone; add there: SRV 0 0 {port} {host}", name, h.Port, h.Name))
+		return
+	}
+	if len(name) <= dnsrr.MaxNameText+1 {
+		z.add(&dns.SRV{Hdr: dnsrr.Header(name, dns.TypeSRV, z.zones.ttl), Target: h.Name, Port: h.Port})
+	}
 }
 
 // add adds a record that does not depend on others, and the names above it.

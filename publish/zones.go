@@ -144,7 +144,7 @@ func (z *Zones) Close() {
 
 // compilerVersion grows with every change of the program that makes something else of
 // the same registry.
-const compilerVersion = 3
+const compilerVersion = 4
 
 // Compiler identifies the program and the settings that make the zones. If it differs, the
 // same registry may give other zones, so copies of zones must be made anew.

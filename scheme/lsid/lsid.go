@@ -22,6 +22,8 @@ const (
 	mark  = "urn:lsid:"
 	proxy = "http://lsid.tdwg.org/" // see Spellings
 	old   = "lsidres:"
+
+	service = "_lsid._tcp."
 )
 
 // Scheme reads LSIDs. It is made by New.
@@ -195,4 +197,15 @@ func (Scheme) Cuts(id stele.ID, n int) bool {
 // ParsePrefix reads an authority, a namespace, or an LSID without its revision.
 func (s Scheme) ParsePrefix(text string) (stele.Prefix, stele.ID, error) {
 	return lex.ParsePrefix(s, text, ":x", ":x:x")
+}
+
+// Discovery returns the name of the SRV record of an authority, _lsid._tcp and the authority (section 8); see
+// [stele.DiscoveredScheme].
+func (Scheme) Discovery(prefix string) string {
+	rest, ok := strings.CutPrefix(prefix, mark)
+	authority, _, _ := strings.Cut(rest, ":")
+	if !ok || authority == "" {
+		return ""
+	}
+	return service + authority + "."
 }

@@ -155,3 +155,17 @@ func TestExplain(t *testing.T) {
 		t.Errorf("without revision: %v, %v", got.Parts, err)
 	}
 }
+
+func TestDiscovery(t *testing.T) {
+	s := New().(Scheme)
+	for prefix, want := range map[string]string{
+		"urn:lsid:example.org":      "_lsid._tcp.example.org.",
+		"urn:lsid:example.org:ns":   "_lsid._tcp.example.org.",
+		"urn:lsid:example.org:ns:a": "_lsid._tcp.example.org.",
+		"":                          "",
+	} {
+		if got := s.Discovery(prefix); got != want {
+			t.Errorf("%s: %q", prefix, got)
+		}
+	}
+}
