@@ -143,6 +143,12 @@ var settings = []Setting{
 		What: "addresses and networks, in addition to public ones, at which the link checker may ask targets; empty: public addresses only"},
 	{Name: "link-timegate", kind: timeGateKind, Example: "https://web.archive.org/web",
 		What: "TimeGate of a web archive (RFC 7089), which the link checker asks for copies of pages that are broken or gone, once a week at most; empty: no archive is asked"},
+	{Name: "lsid-data", kind: sizeKind, Usual: "16MiB", Example: "64MiB",
+		What: "maximum size of the data of an LSID, which the server fetches from the record's target with the service N2D; the server uses up to eight times as much memory for them; 0: the server gives no data of LSIDs"},
+	{Name: "lsid-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
+		What: "addresses and networks, in addition to public ones, from which the server may fetch data of LSIDs; empty: public addresses only"},
+	{Name: "lsid-foreign-authorities", kind: boolKind, Usual: "false", Example: "true",
+		What: "accept notices of other LSID authorities from users who may change the record, and show them in metadata"},
 	{Name: "metrics", kind: offAddressKind, Example: "127.0.0.1:9180",
 		What: "address of the listener for /metrics (Prometheus) and /debug/pprof, which the public should not reach; empty: none"},
 	{Name: "metrics-token", kind: boolKind, Usual: "false", Example: "true",
@@ -325,6 +331,9 @@ type Values struct {
 	LinkRules      string            `koanf:"link-rules"`
 	LinkAllow      []string          `koanf:"link-allow"`
 	LinkTimeGate   string            `koanf:"link-timegate"`
+	LSIDData       int64             `koanf:"lsid-data"`
+	LSIDAllow      []string          `koanf:"lsid-allow"`
+	LSIDForeign    bool              `koanf:"lsid-foreign-authorities"`
 	Metrics        string            `koanf:"metrics"`
 	MetricsToken   bool              `koanf:"metrics-token"`
 	Base           string            `koanf:"base"`

@@ -28,6 +28,8 @@ var knowSchemes = map[string]string{
 	"cmd/stele/resolvehdl.go":          "the flags of the Handle protocol",
 	"publish/root.go":                  "the root of URNs in the DNS (RFC 3405)",
 	"serve/httpd/signatures.go":        "a path may begin with the mark of ARKs",
+	"serve/httpd/lsid/*":               "the protocol of LSIDs",
+	"serve/httpd/routes.go":            "requests of the protocol of LSIDs are counted under its name",
 	"serve/httpd/thttp.go":             "THTTP answers N2Ns with URNs (RFC 2169, section 3.6)",
 	"serve/api/*":                      "examples in the OpenAPI document",
 	"bulk/header.go":                   "headers of columns that people write for identifiers",

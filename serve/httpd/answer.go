@@ -53,6 +53,12 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, medi
 			return false
 		}
 	}
+	return h.writeOnce(w, r, status, mediaType, body)
+}
+
+// writeOnce is write for an answer that is not compared with another one.
+func (h *Handler) writeOnce(w http.ResponseWriter, r *http.Request, status int, mediaType string, body []byte) bool {
+	head := w.Header()
 	if r.Method != http.MethodHead {
 		release, err := h.hold(r, len(body))
 		if err != nil {

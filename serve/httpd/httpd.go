@@ -1,10 +1,11 @@
 // Package httpd answers the web: any identifier, in every spelling its users
 // write, leads to what it names; and the clients of other systems (handle proxies
-// and their REST interface, ARK resolvers, PURL servers, RFC 2169's THTTP) find
-// what they know.
+// and their REST interface, ARK resolvers, PURL servers, RFC 2169's THTTP, LSID
+// authorities) find what they know.
 //
 // It decodes a request, calls the resolver or the registrar, and encodes the
-// answer. It never fetches what a target points at, leaves writing to the handlers of
+// answer. It never fetches what a target points at (package lsid does, where a protocol asks for the bytes
+// themselves), leaves writing to the handlers of
 // the API and of handles, and works on the raw request target: a router that cleans paths corrupts
 // identifiers. Errors become status codes in one table, in problem.go.
 package httpd
@@ -27,6 +28,7 @@ import (
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/serve/httpd/ezid"
 	"github.com/stele-id/stele/serve/httpd/handle"
+	"github.com/stele-id/stele/serve/httpd/lsid"
 	"github.com/stele-id/stele/web"
 )
 
@@ -93,6 +95,10 @@ type Options struct {
 
 	// EZID answers clients of EZID below /.ezid, and authenticates them itself; nil: there is nothing for them.
 	EZID *ezid.Handler
+
+	// LSID answers clients of Life Science Identifiers below /authority/, and authenticates those who change
+	// something; nil: the path is not served.
+	LSID *lsid.Handler
 
 	// Pointing answers the reverse look-ups of RFC 2483 (L2Ns, L2Ls, L2C), which let the
 	// public list what a publisher has; nil: they are off.

@@ -38,6 +38,7 @@ func (h *Handler) routes() map[string]route {
 		".memento":    {kind: "memento", serve: h.memento, cost: costMemento},
 		".well-known": {kind: "other", serve: h.wellKnown, anonymous: true},
 		"api":         {kind: "api", serve: h.api, writes: true, anonymous: true},
+		"authority":   {kind: "lsid", serve: h.lifeScience, writes: true, anonymous: true},
 		"uri-res":     {kind: "thttp", serve: h.thttp},
 		"dns-query":   {kind: "dns", serve: h.dns, writes: true, anonymous: true},
 		"healthz":     {kind: "health", serve: h.health, anonymous: true},
