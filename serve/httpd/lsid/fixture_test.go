@@ -34,6 +34,7 @@ type authority struct {
 	registrar *registrar.Registrar
 	resolver  *resolver.Resolver
 	url       string
+	handler   http.Handler
 	ctx       context.Context
 	counted   *counter
 	o         lsid.Options
@@ -65,7 +66,7 @@ func newAuthority(t testing.TB, change ...func(*httpd.Options, *lsid.Options)) *
 	t.Cleanup(func() { a.store.Close() })
 	a.registrar = registrar.New(a.store, schemes, registrar.Options{Now: clock, OnCommit: func(r ...*stele.Record) { a.resolver.Invalidate(r...) }, OnNamespaces: func() { a.resolver.InvalidateNamespaces() }})
 	a.resolver = resolver.New(a.store, schemes, resolver.Options{Now: clock, DefaultTTL: 3600, CacheBytes: 1 << 20})
-	o := httpd.Options{Resolver: a.resolver, Registry: a.registrar, Schemes: schemes, Pages: pages, Now: clock, Counter: a.counted,
+	o := httpd.Options{Resolver: a.resolver, Registry: a.registrar, Schemes: schemes, Pages: pages, Now: clock, Counter: a.counted, OwnName: func(name string) bool { return name == "id.example.org" },
 		Identify: func(r *http.Request) (auth.Principal, error) {
 			token, err := auth.Bearer(r.Header["Authorization"])
 			switch {
@@ -83,7 +84,8 @@ func newAuthority(t testing.TB, change ...func(*httpd.Options, *lsid.Options)) *
 		f(&o, &a.o)
 	}
 	o.LSID = lsid.New(a.o)
-	server := httptest.NewServer(httpd.New(o))
+	a.handler = httpd.New(o)
+	server := httptest.NewServer(a.handler)
 	t.Cleanup(server.Close)
 	a.url = server.URL
 	a.space("urn:lsid:example.org", nil)
