@@ -25,7 +25,7 @@ type Sight interface {
 
 // Page is a page of what was found, the last changed first.
 type Page struct {
-	Records []*stele.Record
+	Records []*stele.Record // which the caller must not change
 
 	// Documents has the cursor with which a search goes on after each of the records, for
 	// callers that want no more of them.
@@ -69,7 +69,7 @@ func (x *Index) Find(ctx context.Context, q *Query, sight Sight) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	last, err := x.await(ctx)
+	now, err := x.await(ctx)
 	if err != nil {
 		return Page{}, err
 	}
@@ -79,7 +79,7 @@ func (x *Index) Find(ctx context.Context, q *Query, sight Sight) (Page, error) {
 	if x.db == nil || at == nil || x.broken.Load() != nil {
 		return Page{}, refuse(stele.Unavailable, "search.index-being-made", "the search index is being made; try again in a moment")
 	}
-	s := &seeking{index: x, q: q, clauses: clauses, sight: sight, match: newMatcher(q, clauses), limit: min(max(q.Limit, 1), MaxLimit)}
+	s := &seeking{index: x, q: q, clauses: clauses, sight: sight, match: newMatcher(q, clauses), now: now, limit: min(max(q.Limit, 1), MaxLimit)}
 	if err := s.run(ctx); err != nil {
 		if errors.Is(err, errDamaged) || pebble.IsCorruptionError(err) {
 			x.breakOff(err)
@@ -87,26 +87,25 @@ func (x *Index) Find(ctx context.Context, q *Query, sight Sight) (Page, error) {
 		}
 		return Page{}, stele.AsError("search", err)
 	}
-	s.page.At, s.page.Last = stele.Position{Generation: s.at.generation, Change: s.at.mark.Seq}, max(last, s.at.mark.Seq)
+	s.page.At, s.page.Last = stele.Position{Generation: s.at.generation, Change: s.at.mark.Seq}, max(now.Change, s.at.mark.Seq)
 	return s.page, nil
 }
 
-// await waits for what was committed before it was called, and returns the number of the last
-// change.
-func (x *Index) await(ctx context.Context) (last uint64, err error) {
-	now, err := x.o.Source.Position(ctx)
-	if err != nil {
-		return 0, err
+// await waits for what was committed before it was called, and returns the position of the registry
+// when it was.
+func (x *Index) await(ctx context.Context) (now stele.Position, err error) {
+	if now, err = x.o.Source.Position(ctx); err != nil {
+		return now, err
 	}
 	if at := x.at.Load(); at != nil && at.generation == now.Generation && at.mark.Seq >= now.Change && x.broken.Load() == nil {
-		return now.Change, nil
+		return now, nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, x.patience)
 	defer cancel()
 	if err := x.CatchUp(waiting); err != nil && waiting.Err() == nil {
-		return 0, err
+		return now, err
 	}
-	return now.Change, ctx.Err()
+	return now, ctx.Err()
 }
 
 // seeking is a search for a page.
@@ -117,8 +116,11 @@ type seeking struct {
 	sight   Sight
 	match   *matcher
 	limit   int
+	now     stele.Position // of the registry when the search began
 
-	at     position
+	at      position
+	current bool // the index has all changes that were committed before the search began
+
 	it     *pebble.Iterator // with filters, for single keys
 	terms  [][]byte         // that a document must have, without prefixes
 	begins [][]byte         // beginnings of terms of which it must have one each
@@ -140,9 +142,8 @@ type seeking struct {
 
 // run searches.
 func (s *seeking) run(ctx context.Context) (err error) {
-	snap := s.index.db.NewSnapshot()
-	defer snap.Close()
-	if s.it, err = snap.NewIter(&pebble.IterOptions{UseL6Filters: true}); err != nil {
+	// An iterator sees one state of the index.
+	if s.it, err = s.index.db.NewIter(&pebble.IterOptions{UseL6Filters: true}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.it.Close()) }()
@@ -154,6 +155,7 @@ func (s *seeking) run(ctx context.Context) (err error) {
 	if s.at, ok = readPosition(text); !ok {
 		return errDamaged
 	}
+	s.current = s.at.generation == s.now.Generation && s.at.mark.Seq >= s.now.Change
 	if !s.prepare() {
 		return nil
 	}

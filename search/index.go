@@ -73,6 +73,7 @@ type Index struct {
 
 	unflushed bool // for the goroutine that has the turn
 	offers    offers
+	recent    recent
 
 	// Tests set others.
 	tables   int           // tablesFrom

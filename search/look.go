@@ -94,13 +94,34 @@ func (s *seeking) identify(number uint64) (id stele.ID, ok bool, err error) {
 	return id, s.sight.Everything() || s.sight.Lists(id), nil
 }
 
-// read reads the records of the documents that were listed. A store that reads many at once is
-// asked for them in the order of their names, so that it finds neighbours together.
+// read reads the records of the documents that were listed, except those that are kept from an earlier
+// search.
 func (s *seeking) read(ctx context.Context) error {
 	s.reads += len(s.looked)
+	kept := &s.index.recent
+	if !s.current {
+		return s.gather(ctx, len(s.looked))
+	}
+	missing := kept.fill(s.at.generation, s.looked)
+	if missing == 0 {
+		return ctx.Err()
+	}
+	if err := s.gather(ctx, missing); err != nil {
+		return err
+	}
+	kept.keep(s.at.generation, s.looked)
+	return nil
+}
+
+// gather reads the missing records of the documents that were listed. A store that reads many at once is
+// asked for them in the order of their names, so that it finds neighbours together.
+func (s *seeking) gather(ctx context.Context, missing int) error {
 	many, ok := s.index.o.Source.(stele.Gatherer)
-	if !ok || len(s.looked) < 2 {
+	if !ok || missing < 2 {
 		for i := range s.looked {
+			if s.looked[i].record != nil {
+				continue
+			}
 			record, err := s.index.o.Source.Record(ctx, s.looked[i].id)
 			if err != nil && !errors.Is(err, stele.NotFound) {
 				return err
@@ -113,9 +134,11 @@ func (s *seeking) read(ctx context.Context) error {
 		id stele.ID
 		at int
 	}
-	order, names := make([]place, len(s.looked)), make([]stele.ID, len(s.looked))
-	for i := range order {
-		order[i] = place{s.looked[i].id, i}
+	order, names := make([]place, 0, missing), make([]stele.ID, missing)
+	for i := range s.looked {
+		if s.looked[i].record == nil {
+			order = append(order, place{s.looked[i].id, i})
+		}
 	}
 	slices.SortFunc(order, func(a, b place) int { return a.id.Compare(b.id) })
 	for i := range order {

@@ -68,6 +68,7 @@ func TestGathered(t *testing.T) {
 	for _, text := range []string{"", "rios", `"rios e o mar"`, `"mar rios"`, "ri*", "x7919"} {
 		for _, limit := range []int{1, 7, 50, 200} {
 			many.asks, many.most = 0, 0
+			indexes[false].recent.places, indexes[true].recent.places = nil, nil
 			q := Query{Text: text, Limit: limit}
 			for n := 0; ; n++ {
 				one, err := indexes[false].Find(t.Context(), &q, everything)

@@ -31,9 +31,10 @@ var files embed.FS
 
 // Pages holds the templates of each language. It is used by many goroutines at once.
 type Pages struct {
-	templates map[string]map[string]*template.Template // by language and name
-	words     map[string]*rowWords                     // by language
-	buffers   sync.Pool                                // of *bytes.Buffer
+	frames  map[string]*frame           // by language
+	pages   map[string]map[string]*page // by language and name
+	words   map[string]*rowWords        // by language
+	buffers sync.Pool                   // of *bytes.Buffer
 }
 
 // New reads the embedded templates, and adds the style sheet and the script to the assets of the public
@@ -55,31 +56,35 @@ func New(public *web.Pages, catalog *language.Catalog) (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pages{templates: make(map[string]map[string]*template.Template), words: make(map[string]*rowWords)}
+	p := &Pages{frames: make(map[string]*frame), pages: make(map[string]map[string]*page), words: make(map[string]*rowWords)}
 	for _, l := range catalog.Languages() {
 		constants := map[string]any{"styleLinks": styles, "lang": l.Tag, "icon": public.IconPath(), "site": public.SiteName(), "logo": public.LogoPath(), "script": script}
-		frame := template.New("frame.html").Funcs(web.Functions()).Funcs(functions(l)).Funcs(template.FuncMap{
+		parts := template.New("frame.html").Funcs(web.Functions()).Funcs(functions(l)).Funcs(template.FuncMap{
 			"styleLinks": func() template.HTML { return styles },
 			"icon":       public.IconPath,
 			"site":       public.SiteName,
 			"logo":       public.LogoPath,
 			"script":     func() string { return script },
 		})
-		if _, err := frame.ParseFS(files, "pages/frame.html", "pages/parts.html"); err != nil {
+		if _, err := parts.ParseFS(files, "pages/frame.html", "pages/parts.html"); err != nil {
 			return nil, err
 		}
 		p.words[l.Tag] = newRowWords(newAgos(l))
-		p.templates[l.Tag] = make(map[string]*template.Template)
+		p.pages[l.Tag] = make(map[string]*page)
 		for _, name := range names {
-			page, err := frame.Clone()
+			t, err := parts.Clone()
 			if err != nil {
 				return nil, err
 			}
-			if page, err = page.ParseFS(files, name); err != nil {
+			if t, err = t.ParseFS(files, name); err != nil {
 				return nil, err
 			}
-			web.Fold(page, l.Text, constants)
-			p.templates[l.Tag][strings.TrimSuffix(path.Base(name), ".html")] = page
+			web.Fold(t, l.Text, constants)
+			p.pages[l.Tag][strings.TrimSuffix(path.Base(name), ".html")] = newPage(t)
+		}
+		web.Fold(parts, l.Text, constants)
+		if p.frames[l.Tag], err = newFrame(l, parts); err != nil {
+			return nil, err
 		}
 	}
 	return p, nil
@@ -110,10 +115,9 @@ func functions(l *language.Language) template.FuncMap {
 		},
 		"list": func(list ...string) []string { return list },
 
-		"navigation":      navigations(l),
-		"options":         options,
-		"link":            link,
-		"languageButtons": languageButtons,
+		"hole":    hole,
+		"options": options,
+		"link":    link,
 	}
 }
 
@@ -174,7 +178,7 @@ func (p *Pages) Write(w io.Writer, l *language.Language, page string, view View)
 	f := view.frame()
 	f.page, f.words = b, p.words[l.Tag]
 	defer func() { f.page = nil }()
-	if err := p.templates[l.Tag][page].Execute(b, view); err != nil {
+	if err := p.frames[l.Tag].write(b, p.pages[l.Tag][page], view); err != nil {
 		return stele.Messagef("web.page-failed", "page {page}: {cause}", page, err)
 	}
 	_, err := w.Write(b.Bytes())

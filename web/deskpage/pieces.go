@@ -1,6 +1,7 @@
 package deskpage
 
 import (
+	"bytes"
 	"html/template"
 	"strings"
 
@@ -13,6 +14,11 @@ import (
 
 // escaped escapes a text as package html/template does.
 var escaped = strings.NewReplacer("&", "&amp;", "'", "&#39;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "+", "&#43;", "\x00", "\uFFFD")
+
+// writeEscaped writes a text that is not markup.
+func writeEscaped(b *bytes.Buffer, text string) {
+	_, _ = escaped.WriteString(b, text) // a buffer takes all
+}
 
 // sections are those of the navigation, in their order. The last ones are for administrators.
 var sections = [...]struct {
@@ -28,12 +34,12 @@ var sections = [...]struct {
 }
 
 // navigations returns a function that makes the links of the navigation. Each is made once.
-func navigations(l *language.Language) func(section string, admin bool) template.HTML {
+func navigations(l *language.Language) func(section string, admin bool) string {
 	type which struct {
 		section string
 		admin   bool
 	}
-	made := make(map[which]template.HTML)
+	made := make(map[which]string)
 	add := func(current string, admin bool) {
 		var b strings.Builder
 		for _, s := range sections {
@@ -46,7 +52,7 @@ func navigations(l *language.Language) func(section string, admin bool) template
 			}
 			b.WriteString(">" + escaped.Replace(l.Text(s.key)) + "</a>")
 		}
-		made[which{current, admin}] = template.HTML(b.String())
+		made[which{current, admin}] = b.String()
 	}
 	for _, admin := range []bool{false, true} {
 		add("", admin)
@@ -54,7 +60,7 @@ func navigations(l *language.Language) func(section string, admin bool) template
 			add(s.name, admin)
 		}
 	}
-	return func(section string, admin bool) template.HTML {
+	return func(section string, admin bool) string {
 		if text, ok := made[which{section, admin}]; ok {
 			return text
 		}
@@ -82,14 +88,4 @@ func options(list []Option) template.HTML {
 // link returns the attribute of a link, which leads nowhere if the address is not safe to follow.
 func link(url string) template.HTMLAttr {
 	return template.HTMLAttr(`href="` + escaped.Replace(web.SafeURL(url)) + `"`)
-}
-
-// languageButtons returns a button for each language to which the page can be switched.
-func languageButtons(list []LanguageLink) template.HTML {
-	var b strings.Builder
-	for _, l := range list {
-		tag := escaped.Replace(l.Tag)
-		b.WriteString(`<button class="plain" name="tag" value="` + tag + `" lang="` + tag + `">` + escaped.Replace(l.Name) + "</button>")
-	}
-	return template.HTML(b.String())
 }
