@@ -41,6 +41,8 @@ type Directory struct {
 	epoch   atomic.Uint64 // grows with each Forget
 	reading chan struct{} // holds one value while a goroutine reads
 
+	sessions Parsed[Session]
+
 	mu   sync.Mutex
 	uses map[string]*use // by token
 }

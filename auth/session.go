@@ -171,7 +171,7 @@ func (d *Directory) Session(ctx context.Context, credential string) (Session, Pr
 	if err != nil {
 		return Session{}, Principal{}, err
 	}
-	s, err := ReadSession(held)
+	s, err := d.sessions.Read(held, ReadSession)
 	now := d.now()
 	if err != nil || !c.Proves(s.Hash) || s.Ended(now) || s.Token != "" {
 		return Session{}, Principal{}, errNoSession()

@@ -34,7 +34,7 @@ func (r *Registrar) preferencesOf(ctx context.Context, op, user string) (auth.Pr
 	if cell.Value, err = r.store.Cell(ctx, cell.Name); err != nil || cell.Value == nil {
 		return none, cell, tell(op, err)
 	}
-	p, err := auth.ReadPreferences(cell)
+	p, err := r.preferred.Read(cell, auth.ReadPreferences)
 	if err != nil {
 		return none, cell, tell(op, err)
 	}

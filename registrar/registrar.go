@@ -104,6 +104,8 @@ type Registrar struct {
 	minters *minting.Minters
 	hasher  *password.Hasher
 	tally   tally // of what is counted instead of audited one by one
+
+	preferred auth.Parsed[auth.Preferences]
 }
 
 // New returns a registrar that writes to the store.
