@@ -73,6 +73,9 @@ func outcomeOf(err error) outcome {
 	if e, ok := errors.AsType[*bad](err); ok {
 		return outcome{e.status, badRequest, true}
 	}
+	if errors.Is(err, errInClear) {
+		return outcome{http.StatusForbidden, forbidden, true}
+	}
 	if _, ok := errors.AsType[*notAllowed](err); ok {
 		return outcome{http.StatusMethodNotAllowed, notMethod, false}
 	}

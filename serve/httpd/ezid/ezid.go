@@ -119,22 +119,22 @@ type call struct {
 
 // operation is what is done at a first segment of a path with a method.
 type operation struct {
-	name   string
-	writes bool // it needs a client that is known
-	body   bool // it reads a body
-	serve  func(*call) error
+	name        string
+	credentials bool // it needs a client that is known
+	body        bool // it reads a body
+	serve       func(*call) error
 }
 
 // operations has what there is, by the first segment of the path and the method.
 var operations = map[string]map[string]operation{
 	"id": {
 		http.MethodGet:    {name: "view identifier", serve: (*call).view},
-		http.MethodPut:    {name: "create identifier", writes: true, body: true, serve: (*call).create},
-		http.MethodPost:   {name: "modify identifier", writes: true, body: true, serve: (*call).modify},
-		http.MethodDelete: {name: "delete identifier", writes: true, serve: (*call).delete},
+		http.MethodPut:    {name: "create identifier", credentials: true, body: true, serve: (*call).create},
+		http.MethodPost:   {name: "modify identifier", credentials: true, body: true, serve: (*call).modify},
+		http.MethodDelete: {name: "delete identifier", credentials: true, serve: (*call).delete},
 	},
-	"shoulder":  {http.MethodPost: {name: "mint identifier", writes: true, body: true, serve: (*call).mint}},
-	"login":     {http.MethodGet: {name: "log in", serve: (*call).login}},
+	"shoulder":  {http.MethodPost: {name: "mint identifier", credentials: true, body: true, serve: (*call).mint}},
+	"login":     {http.MethodGet: {name: "log in", credentials: true, serve: (*call).login}},
 	"logout":    {http.MethodGet: {name: "log out", serve: (*call).logout}},
 	"status":    {http.MethodGet: {name: "status", serve: (*call).status}},
 	"heartbeat": {http.MethodGet: {name: "status", serve: (*call).status}},
@@ -158,6 +158,9 @@ func (c *call) answer() error {
 		return err
 	}
 	c.operation = op.name
+	if c.isInClear() && (op.credentials || c.hasCredentials()) {
+		return errInClear
+	}
 	if err := c.identify(); err != nil {
 		return err
 	}
@@ -165,8 +168,8 @@ func (c *call) answer() error {
 	case c.h.cross.Check(c.r) != nil:
 		// Any page can have a browser send a text with the password or the cookie that the browser has.
 		return &stele.Error{Op: op.name, Kind: stele.Forbidden, Err: stele.Messagef("ezid.cross-origin", "a page of another site sent this request")}
-	case op.writes && !c.who.IsKnown():
-		return &stele.Error{Op: op.name, Kind: stele.Unauthenticated, Err: stele.Messagef("ezid.credentials-missing", "send a user name, and a token as the password, or the cookie of a session")}
+	case op.credentials && !c.who.IsKnown():
+		return c.errNoCredentials()
 	case !op.body && !c.drained:
 		return badf(http.StatusBadRequest, "request.body-unexpected", "the request has a body, and here nothing is done with one; send it without")
 	}

@@ -3,6 +3,7 @@ package ezid_test
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -260,6 +261,30 @@ func TestCredentials(t *testing.T) {
 	}
 	if !found {
 		t.Error("the audit trail does not have the refusal")
+	}
+}
+
+// TestInClear: credentials are not taken from another machine in clear, nor asked for; what is public can be read.
+func TestInClear(t *testing.T) {
+	from := netip.MustParseAddr("192.0.2.1")
+	elsewhere := func(o *ezid.Options) { o.ClientAddr = func(*http.Request) netip.Addr { return from } }
+	s := newSite(t, elsewhere)
+	const refused = "error: forbidden - credentials are accepted over https only*"
+	s.ask("ed", "GET", "/login", "").want(t, 403, refused)
+	s.ask("", "GET", "/login", "").want(t, 403, refused)
+	s.ask("", "PUT", "/id/ark:/99999/fk4x", "").want(t, 403, refused)
+	s.ask("ed", "GET", "/id/ark:/99999/fk4x", "").want(t, 403, refused)
+	s.ask("", "GET", "/id/ark:/99999/fk4x", "", "Cookie", "sessionid=x").want(t, 403, refused)
+	s.ask("", "GET", "/id/ark:/99999/fk4x", "").want(t, 400, "error: bad request - no such identifier")
+	// A proxy in front of the public address encrypts it.
+	s = newSite(t, elsewhere, func(o *ezid.Options) { o.Base = "https://id.example.org" })
+	head := s.ask("ed", "GET", "/login", "").want(t, 200, "success: *").Header.Get("Set-Cookie")
+	if !strings.Contains(head, "Secure") {
+		t.Errorf("%s", head)
+	}
+	s.ask("ed", "PUT", "/id/ark:/99999/fk4x", "").want(t, 201, "success: *")
+	if got := s.view("", "ark:/99999/fk4x")["_target"]; got != "https://id.example.org/.ezid/id/ark:/99999/fk4x" {
+		t.Errorf("%s", got)
 	}
 }
 

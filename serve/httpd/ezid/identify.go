@@ -87,16 +87,39 @@ func wrongCredentials() error {
 	return stele.Errorf("authenticate", stele.ID{}, stele.Unauthenticated, "ezid.credentials-wrong", "the user name and the token do not belong together; send the name of a user, and one of that user's tokens as the password")
 }
 
-// address returns from where the request came, as it is counted.
-func (c *call) address() string {
-	var a netip.Addr
-	if c.h.o.ClientAddr != nil {
-		a = c.h.o.ClientAddr(c.r)
-	} else if from, err := netip.ParseAddrPort(c.r.RemoteAddr); err == nil {
-		a = from.Addr()
-	}
-	return limit.Client(a)
+func (c *call) errNoCredentials() error {
+	return stele.Errorf(c.operation, stele.ID{}, stele.Unauthenticated, "ezid.credentials-missing", "send a user name, and a token as the password, or the cookie of a session")
 }
+
+// errInClear refuses credentials that could be read on their way.
+var errInClear error = &stele.Error{Op: "authenticate", Kind: stele.Forbidden,
+	Err: stele.Messagef("ezid.in-clear", "credentials are accepted over https only; use the https address of this server, and revoke a token that was sent in clear")}
+
+// isInClear reports whether what the client sends could be read on its way: the connection comes from another machine and is not
+// encrypted, and the public address does not say that a proxy in front encrypts it.
+func (c *call) isInClear() bool {
+	return c.r.TLS == nil && !strings.HasPrefix(c.h.o.Base, "https://") && !c.client().IsLoopback()
+}
+
+// hasCredentials reports whether the client sends any.
+func (c *call) hasCredentials() bool {
+	_, err := c.r.Cookie(cookieName)
+	return err == nil || len(c.r.Header["Authorization"]) > 0
+}
+
+// client returns the address from which the request came.
+func (c *call) client() (a netip.Addr) {
+	if c.h.o.ClientAddr != nil {
+		return c.h.o.ClientAddr(c.r)
+	}
+	if from, err := netip.ParseAddrPort(c.r.RemoteAddr); err == nil {
+		a = from.Addr().Unmap()
+	}
+	return a
+}
+
+// address returns from where the request came, as it is counted.
+func (c *call) address() string { return limit.Client(c.client()) }
 
 // origin says how the request came in, for the audit trail.
 func (c *call) origin() auth.Origin {
@@ -119,8 +142,8 @@ func (c *call) login() error {
 	if _, err := c.options(nil); err != nil {
 		return err
 	}
-	if !c.who.IsKnown() || len(c.r.Header["Authorization"]) == 0 {
-		return &stele.Error{Op: c.operation, Kind: stele.Unauthenticated, Err: stele.Messagef("ezid.credentials-missing", "send a user name, and a token as the password, or the cookie of a session")}
+	if c.session.ID != "" {
+		return c.errNoCredentials() // a session does not begin another one
 	}
 	credential, _, err := c.h.o.Registrar.BeginTokenSession(auth.With(c.ctx, auth.Local()), c.who, c.r.UserAgent())
 	if err != nil {
