@@ -9,6 +9,7 @@ import (
 // Limits of memory.
 const (
 	maxFetches  = 4 // at the same time
+	maxOfHost   = 2 // of them from one host, so that a slow one does not keep others waiting
 	maxContents = 4 // times the size of the largest data
 )
 
@@ -19,9 +20,16 @@ type contents struct {
 	turns chan struct{}
 
 	mu    sync.Mutex
+	hosts map[string]*hostTurns
 	bytes int64
 	known map[string]*list.Element
 	order *list.List // the last one that was asked for first
+}
+
+// hostTurns are the fetches from a host, and how many requests make or await one.
+type hostTurns struct {
+	turns chan struct{}
+	users int
 }
 
 type content struct {
@@ -30,17 +38,44 @@ type content struct {
 }
 
 func newContents(largest int64) *contents {
-	return &contents{most: maxContents * largest, turns: make(chan struct{}, maxFetches), known: make(map[string]*list.Element), order: list.New()}
+	return &contents{most: maxContents * largest, turns: make(chan struct{}, maxFetches), hosts: make(map[string]*hostTurns), known: make(map[string]*list.Element), order: list.New()}
 }
 
-// enter waits until data may be fetched. The caller calls leave at its end.
-func (c *contents) enter(ctx context.Context) (leave func(), err error) {
+// enter waits until data may be fetched from a host. The caller calls leave at its end.
+func (c *contents) enter(ctx context.Context, host string) (leave func(), err error) {
+	c.mu.Lock()
+	h := c.hosts[host]
+	if h == nil {
+		h = &hostTurns{turns: make(chan struct{}, maxOfHost)}
+		c.hosts[host] = h
+	}
+	h.users++
+	c.mu.Unlock()
+	end := func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if h.users--; h.users == 0 {
+			delete(c.hosts, host)
+		}
+	}
 	select {
-	case c.turns <- struct{}{}:
-		return func() { <-c.turns }, nil
+	case h.turns <- struct{}{}:
 	case <-ctx.Done():
+		end()
 		return nil, ctx.Err()
 	}
+	select {
+	case c.turns <- struct{}{}:
+	case <-ctx.Done():
+		<-h.turns
+		end()
+		return nil, ctx.Err()
+	}
+	return func() {
+		<-c.turns
+		<-h.turns
+		end()
+	}, nil
 }
 
 // get returns data.

@@ -86,7 +86,7 @@ func (c *call) content() error {
 	if err != nil {
 		return err
 	}
-	defer done()
+	done() // while a site is asked for the data, others may make their answers
 	f, err := c.find()
 	if err != nil {
 		return err
@@ -150,14 +150,9 @@ func (c *call) data(f *found) ([]byte, error) {
 func (c *call) fetchFirst(f *found, list []stele.Target, d *registrar.FixedData) (data []byte, err error) {
 	ctx, cancel := context.WithTimeout(c.r.Context(), fetchPatience)
 	defer cancel()
-	leave, err := c.store.enter(ctx)
-	if err != nil {
-		return nil, failf(internal, "too many data are being fetched at present; please try again later")
-	}
-	defer leave()
 	var first error
 	for i := range list {
-		if data, err = c.fetch(ctx, &list[i]); err == nil {
+		if data, err = c.fetch(ctx, &list[i], d); err == nil {
 			data, err = c.check(f, &list[i], data, d)
 		}
 		if err == nil {
@@ -204,10 +199,20 @@ func host(t *stele.Target) string { return cmp.Or(t.Host(), "its location") }
 
 // fetch returns the bytes at a target. What the target says of its type must be true, so that a page that says that a
 // file is not there is not taken for the file.
-func (c *call) fetch(ctx context.Context, t *stele.Target) ([]byte, error) {
+func (c *call) fetch(ctx context.Context, t *stele.Target, d *registrar.FixedData) ([]byte, error) {
 	u, err := url.Parse(t.URL)
 	if err != nil || c.o.Fetch == nil || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, failf(internal, "the data are at %s, which is not asked from here; only http and https are", host(t))
+	}
+	leave, err := c.store.enter(ctx, u.Host)
+	if err != nil {
+		return nil, failf(internal, "too many data are being fetched at present; please try again later")
+	}
+	defer leave()
+	if d != nil {
+		if data, ok := c.store.get(d.SHA256); ok { // another request has fetched them in the meantime
+			return data, nil
+		}
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, t.URL, nil)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/serve/httpd/lsid"
@@ -263,4 +264,42 @@ func TestFirstReaders(t *testing.T) {
 	if count != 1 {
 		t.Errorf("readers got %d different data", count)
 	}
+}
+
+// A site that does not answer keeps neither other data nor metadata waiting.
+func TestSlowSite(t *testing.T) {
+	asked, release := make(chan struct{}, 100), make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		<-release
+		_, _ = io.WriteString(w, "slow")
+	}))
+	defer slow.Close()
+	f := newFiles(t)
+	f.put("/1", "a")
+	a := newAuthority(t, func(o *httpd.Options, _ *lsid.Options) { o.Turns = limit.NewTurns(1, 100, time.Minute) })
+	a.put(one, stele.Record{Targets: []stele.Target{data(f.URL + "/1")}})
+	var work sync.WaitGroup
+	for i := range 8 {
+		id := fmt.Sprintf("urn:lsid:example.org:slow:%d", i)
+		a.put(id, stele.Record{Targets: []stele.Target{data(slow.URL)}})
+		work.Go(func() {
+			if w := a.get("/authority/data?lsid=" + id); w.body != "slow" {
+				t.Errorf("%s %s", w.Status, w.body)
+			}
+		})
+	}
+	<-asked
+	<-asked
+	if w := a.get("/authority/data?lsid=" + one); w.body != "a" {
+		t.Errorf("%s %s", w.Status, w.body)
+	}
+	if w := a.get("/authority/metadata?lsid=" + one); w.StatusCode != http.StatusOK {
+		t.Errorf("%s %s", w.Status, w.body)
+	}
+	if len(asked) != 0 {
+		t.Errorf("%d more requests to the slow site at the same time", len(asked))
+	}
+	close(release)
+	work.Wait()
 }
