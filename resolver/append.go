@@ -1,6 +1,10 @@
 package resolver
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/stele-id/stele/internal/urltext"
+)
 
 // Append puts a text after a URL, as the Handle System's proxy does with its parameter
 // urlappend. The text may go on with the path, begin or go on with the query, and have
@@ -10,47 +14,45 @@ func Append(target, text string) (string, error) {
 	if text == "" {
 		return target, nil
 	}
-	if len(text) > maxQuery {
-		return "", errQuery
+	if len(text) > urltext.MaxQuery {
+		return "", urltext.ErrQuery
 	}
 	start, _, hasFragment := strings.Cut(target, "#")
-	var b strings.Builder
-	b.WriteString(target)
-	at := inPath
+	b := append(make([]byte, 0, len(target)+len(text)+8), target...)
+	at := urltext.InPath
 	switch {
 	case hasFragment:
-		at = inFragment
+		at = urltext.InFragment
 	case strings.Contains(start, "?"):
-		at = inQuery
-	case strings.IndexByte("/?#", text[0]) < 0 && isBareHost(start):
-		b.WriteByte('/')
+		at = urltext.InQuery
+	case strings.IndexByte("/?#", text[0]) < 0 && urltext.IsBareHost(start):
+		b = append(b, '/')
 	}
-	if at == inPath {
-		text = appendPart(&b, text, at, "?#")
+	if at == urltext.InPath {
+		b, text = appendPart(b, text, at, "?#")
 		if text != "" && text[0] == '?' {
-			at = inQuery
-			b.WriteByte('?')
+			at = urltext.InQuery
+			b = append(b, '?')
 			text = text[1:]
 		}
 	}
-	if at == inQuery {
-		text = appendPart(&b, text, at, "#")
+	if at == urltext.InQuery {
+		b, text = appendPart(b, text, at, "#")
 	}
-	if text != "" && text[0] == '#' && at != inFragment {
-		b.WriteByte('#')
+	if text != "" && text[0] == '#' && at != urltext.InFragment {
+		b = append(b, '#')
 		text = text[1:]
 	}
-	escape(&b, text, inFragment, false)
-	return b.String(), verify(start, b.String())
+	b = urltext.Append(b, text, urltext.InFragment, false)
+	return string(b), urltext.Verify(start, string(b))
 }
 
-// appendPart writes text as it may stand at a place, up to one of the characters
+// appendPart appends text as it may stand at a place, up to one of the characters
 // that end it, and returns the rest.
-func appendPart(b *strings.Builder, text string, at place, ends string) (rest string) {
+func appendPart(b []byte, text string, at urltext.Place, ends string) (_ []byte, rest string) {
 	end := strings.IndexAny(text, ends)
 	if end < 0 {
 		end = len(text)
 	}
-	escape(b, text[:end], at, false)
-	return text[end:]
+	return urltext.Append(b, text[:end], at, false), text[end:]
 }

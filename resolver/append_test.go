@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stele-id/stele/internal/urltext"
+
 	"github.com/stele-id/stele"
 	"pgregory.net/rapid"
 )
@@ -28,7 +30,7 @@ func TestAppend(t *testing.T) {
 		{"https://example.org:8080/a/", "//evil.example.org", "https://example.org:8080/a///evil.example.org"},
 		{"https://example.org/a", "/../..", ""},
 		{"https://example.org/a/", "%2e%2e/b", ""},
-		{"https://example.org/a", strings.Repeat("x", maxQuery+1), ""},
+		{"https://example.org/a", strings.Repeat("x", urltext.MaxQuery+1), ""},
 		{"mailto:a@example.org", "?subject=x", ""},
 	} {
 		got, err := Append(tt.target, tt.text)

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele/internal/urltext"
 )
 
 func TestJoin(t *testing.T) {
@@ -74,7 +76,7 @@ func TestJoin(t *testing.T) {
 		{"//h/a", "/b", "", ""},
 		{"https://h\r\n/a", "/b", "", ""},
 		{"https://h\\@evil.example", "/b", "", ""},
-		{"https://h/a", "", strings.Repeat("q", maxQuery+1), ""},
+		{"https://h/a", "", strings.Repeat("q", urltext.MaxQuery+1), ""},
 	} {
 		got, err := join(tt.target, tt.rest, tt.query, false)
 		if (err != nil) != (tt.want == "") || err == nil && got != tt.want {
@@ -107,7 +109,7 @@ func TestExpand(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", tt.template, got, err, tt.want)
 		}
 	}
-	if got, err := expand("https://h/x/{id}", "../y", "", "", false); !errors.Is(err, errClimbs) {
+	if got, err := expand("https://h/x/{id}", "../y", "", "", false); !errors.Is(err, urltext.ErrClimbs) {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -40,7 +40,8 @@ var rooms = []room{
 	{folder: "mint", may: ".", pure: true},
 	{folder: "ddds", may: ".", pure: true},
 	{folder: "proof", may: ". document", tests: "scheme/all"}, // it computes too, but crypto/x509 knows sockets
-	{folder: "namespaces", may: ". mint", pure: true, tests: "scheme/all"},
+	{folder: "rules", may: ". ddds internal/urltext", pure: true, tests: "scheme/all"}, // it matches names by patterns, and makes URLs of templates
+	{folder: "namespaces", may: ". mint rules", pure: true, tests: "scheme/all"},
 	{folder: "publish/publishtest", may: ". auth ddds proof publish registrar secret scheme/all store/mem"},
 	{folder: "publish", may: ". internal/dnsrr ddds namespaces proof secret", tests: "auth registrar scheme/all store/mem"}, // it computes, but the DNS library knows sockets
 	{folder: "auth/issuer/issuertest"},                                                                                      // a provider for tests
@@ -67,6 +68,7 @@ var rooms = []room{
 	{folder: "internal/slab"},     // bytes only; the memory comes from the system
 	{folder: "internal/datagram"}, // sockets, and bytes
 	{folder: "internal/spelling", pure: true},
+	{folder: "internal/urltext", may: ".", pure: true}, // texts in URLs, encoded, that lead nowhere else
 	{folder: "internal/terminal", may: ".", pure: true},
 	{folder: "internal/wording", may: ".", pure: true},
 
@@ -82,7 +84,7 @@ var rooms = []room{
 	{folder: "store/copy", may: ".", tests: "store/mem store/pebble store/postgres"},
 	{folder: "store/*", may: ". store/binary store/refusal"},
 
-	{folder: "resolver", may: ". internal/slab auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
+	{folder: "resolver", may: ". internal/slab internal/urltext rules auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
 	{folder: "registrar/minting", may: ". mint namespaces", tests: "auth registrar store/mem scheme/all"}, // it reads the store, and commits through its caller
 	{folder: "registrar", may: ". document registrar/minting internal/destination auth auth/password ddds mint namespaces outbound proof publish/zonekey publish/zonemap secret", tests: "store/mem scheme/all"},
 
