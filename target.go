@@ -84,12 +84,27 @@ func (t *Target) check(f *Report, i int) {
 	tell := func(field string, reason *Message) {
 		f.Add(FieldPath(ItemPath("targets", i), field), reason)
 	}
-	if !t.Service.IsValid() {
-		tell("service", Messagef("target.service-unknown", `"{service}" is not a service; use N2L (the thing), N2C (its metadata), N2S (its signature), N2P (its persistence), or N2 and another letter than N and R for a service of your own`, string(t.Service)))
-	}
+	t.checkService(tell)
 	if reason := checkURL(t.URL); reason != nil {
 		tell("url", reason)
 	}
+	t.checkKind(tell)
+	if t.TTL > MaxTTL {
+		tell("ttl", ttlReason(t.TTL))
+	}
+	if !isStatus(t.Status) {
+		tell("status", statusReason(t.Status))
+	}
+}
+
+func (t *Target) checkService(tell func(field string, reason *Message)) {
+	if !t.Service.IsValid() {
+		tell("service", Messagef("target.service-unknown", `"{service}" is not a service; use N2L (the thing), N2C (its metadata), N2S (its signature), N2P (its persistence), or N2 and another letter than N and R for a service of your own`, string(t.Service)))
+	}
+}
+
+// checkKind judges media type and language.
+func (t *Target) checkKind(tell func(field string, reason *Message)) {
 	if t.Type != "" {
 		if reason := checkMediaType(t.Type); reason != nil {
 			tell("type", reason)
@@ -97,12 +112,6 @@ func (t *Target) check(f *Report, i int) {
 	}
 	if t.Language != "" && !isLanguage(t.Language) {
 		tell("language", Messagef("target.language-invalid", `"{language}" is not a language tag; write it as in BCP 47, such as en, pt-BR or zh-Hant`, t.Language))
-	}
-	if t.TTL > MaxTTL {
-		tell("ttl", ttlReason(t.TTL))
-	}
-	if !isStatus(t.Status) {
-		tell("status", statusReason(t.Status))
 	}
 }
 

@@ -47,6 +47,7 @@ func (n *Namespace) Check(f *Report) {
 			f.Add("delegate", reason)
 		}
 	}
+	n.checkRules(f)
 	n.checkPublication(f)
 	n.checkGrants(f)
 	n.checkKeys(f)

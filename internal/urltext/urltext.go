@@ -173,3 +173,20 @@ func withoutParameters(p string) string {
 // encoded has what some servers decode before they look for dot segments and parameters,
 // and what some of them take for a slash.
 var encoded = strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/", "%5c", "/", "%5C", "/", `\`, "/", "%3b", ";", "%3B", ";")
+
+// IsLiteral reports whether a percent sign in a name is just that, as in handles, and not
+// the beginning of an encoded byte, as in URNs. The name's own spelling as a URL tells:
+// where decoding it gives the name, the name is not encoded.
+func IsLiteral(schemes *stele.Schemes, id stele.ID) bool {
+	text := id.String()
+	if !strings.Contains(text, "%") {
+		return false
+	}
+	for _, s := range schemes.Spellings(id) {
+		if strings.Contains(s.Text, "://") {
+			decoded, _ := url.PathUnescape(s.Text) // "" if it can't be decoded
+			return strings.HasSuffix(decoded, text)
+		}
+	}
+	return false
+}
