@@ -42,23 +42,11 @@ var AnyPersistence = rapid.Custom(func(t *rapid.T) stele.Persistence {
 // AnyRecord has anything in every field, valid or not.
 var AnyRecord = rapid.Custom(func(t *rapid.T) *stele.Record {
 	r := &stele.Record{
-		ID:       AnyID.Draw(t, "id"),
-		Spelling: BytesText.Draw(t, "spelling"),
-		Aliases:  Few(AnyID).Draw(t, "aliases"),
-		State:    stele.State(BytesText.Draw(t, "state")),
-		Targets: Few(rapid.Custom(func(t *rapid.T) stele.Target {
-			return stele.Target{
-				Service:    stele.Service(BytesText.Draw(t, "service")),
-				URL:        BytesText.Draw(t, "url"),
-				Type:       BytesText.Draw(t, "type"),
-				Language:   BytesText.Draw(t, "language"),
-				Order:      rapid.Uint16().Draw(t, "order"),
-				Preference: rapid.Uint16().Draw(t, "preference"),
-				TTL:        rapid.Uint32().Draw(t, "ttl"),
-				Status:     rapid.Int().Draw(t, "status"),
-				Partial:    rapid.Bool().Draw(t, "partial"),
-			}
-		})).Draw(t, "targets"),
+		ID:          AnyID.Draw(t, "id"),
+		Spelling:    BytesText.Draw(t, "spelling"),
+		Aliases:     Few(AnyID).Draw(t, "aliases"),
+		State:       stele.State(BytesText.Draw(t, "state")),
+		Targets:     Few(AnyTarget).Draw(t, "targets"),
 		Metadata:    rapid.MapOfN(BytesText, BytesText, 0, 5).Draw(t, "metadata"),
 		Persistence: AnyPersistence.Draw(t, "persistence"),
 		Values: Few(rapid.Custom(func(t *rapid.T) stele.HandleValue {
@@ -137,6 +125,7 @@ var AnyNamespace = rapid.Custom(func(t *rapid.T) *stele.Namespace {
 		Checked:     rapid.Bool().Draw(t, "checked"),
 		Passthrough: rapid.Bool().Draw(t, "passthrough"),
 		Reviewed:    rapid.Bool().Draw(t, "reviewed"),
+		Rules:       Few(AnyRule).Draw(t, "rules"),
 		Handles:     stele.HandleService{Off: rapid.Bool().Draw(t, "handles off"), PublicWrite: rapid.Bool().Draw(t, "public write")},
 		Quota:       rapid.Uint64().Draw(t, "quota"),
 		Publication: AnyPublication.Draw(t, "publication"),
@@ -370,6 +359,7 @@ var GoodNamespace = rapid.Custom(func(t *rapid.T) *stele.Namespace {
 		Quota:       rapid.Uint64().Draw(t, "quota"),
 		Passthrough: rapid.Bool().Draw(t, "passthrough"),
 		Reviewed:    rapid.Bool().Draw(t, "reviewed"),
+		Rules:       rapid.SliceOfNDistinct(GoodRule, 0, 3, func(r stele.Rule) string { return r.Pattern }).Draw(t, "rules"),
 		Handles:     stele.HandleService{Off: rapid.Bool().Draw(t, "handles off"), PublicWrite: rapid.Bool().Draw(t, "public write")},
 		Grants: rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) stele.Grant {
 			return stele.Grant{

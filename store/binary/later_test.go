@@ -249,3 +249,35 @@ func mix(t *rapid.T, into, from reflect.Value) {
 		into.Set(from)
 	}
 }
+
+// What rules add to the binary form of richNamespace is for ever, as that is. Everything
+// between is there too, with nothing in it.
+func TestRulesBinary(t *testing.T) {
+	const rulesBinary = "0000000000000000" + "00" + "0000" + "00" + "00" + "00" + "00" + "00" + "00" + "0000" + "0000" +
+		"01" + "056e7b613a64" + "01" + "0174" + "0172" +
+		"01" + "034e324c" + "0b68747470733a2f2f682f7b" + "00" + "00" + "64" + "0a" + "00" + "de04" + "00" +
+		"01" + "016e" + "0174" + "0177"
+	n := recordtest.RichNamespace()
+	n.Rules = []stele.Rule{{
+		Pattern: "n{a:d", Fold: true, Title: "t", Reason: "r",
+		Targets:  []stele.Target{{Service: stele.N2L, URL: "https://h/{", Order: 100, Preference: 10, Status: 303}},
+		Examples: []stele.RuleExample{{Name: "n", Type: "t", Want: "w"}},
+	}}
+	b := MarshalNamespace(n)
+	if got := hex.EncodeToString(b); got != richNamespaceBinary+rulesBinary {
+		t.Errorf("the binary form has changed:\n%s\nwant\n%s", got[len(richNamespaceBinary):], rulesBinary)
+	}
+	var back stele.Namespace
+	if err := UnmarshalNamespace(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(n, &back, recordtest.Same); diff != "" {
+		t.Error(diff)
+	}
+	before := len(richNamespaceBinary) / 2
+	for end := range b {
+		if err := UnmarshalNamespace(b[:end], new(stele.Namespace)); end != before && stele.KindOf(err) != stele.Internal {
+			t.Errorf("the first %d of %d bytes: %v", end, len(b), err)
+		}
+	}
+}

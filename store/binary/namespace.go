@@ -45,7 +45,8 @@ func AppendNamespace(b []byte, n *stele.Namespace) []byte {
 // that has something in it, so that other namespaces keep the bytes that they had.
 func appendLater(b []byte, n *stele.Namespace) []byte {
 	p := &n.Publication
-	ordered := n.Minter.Order != stele.OwnOrder || n.Minter.Expand != 0
+	ruled := len(n.Rules) > 0
+	ordered := ruled || n.Minter.Order != stele.OwnOrder || n.Minter.Expand != 0
 	handles := ordered || n.Handles != stele.HandleService{}
 	reviewed := n.Reviewed || handles
 	extended := isExtended(p) || reviewed
@@ -88,6 +89,9 @@ func appendLater(b []byte, n *stele.Namespace) []byte {
 	}
 	if ordered {
 		b = append(appendText(b, string(n.Minter.Order)), n.Minter.Expand)
+	}
+	if ruled {
+		b = appendList(b, n.Rules, appendRule)
 	}
 	return b
 }
@@ -178,6 +182,10 @@ func (d *decoder) later(n *stele.Namespace) {
 	if len(d.rest) > 0 {
 		n.Minter.Order, n.Minter.Expand = stele.MinterOrder(d.text()), d.byte()
 		odd = n.Minter.Order == stele.OwnOrder && n.Minter.Expand == 0
+	}
+	if len(d.rest) > 0 {
+		n.Rules = list(d, d.rule)
+		odd = len(n.Rules) == 0
 	}
 	if d.err == nil && odd {
 		d.fail(errOdd) // nothing is written of it then
@@ -270,5 +278,26 @@ func (d *decoder) signingKey() stele.SigningKey {
 		Expires:   d.time(),
 		Revoked:   d.time(),
 		Note:      d.text(),
+	}
+}
+
+func appendRule(b []byte, r stele.Rule) []byte {
+	b = appendBool(appendText(b, r.Pattern), r.Fold)
+	b = appendList(appendText(appendText(b, r.Title), r.Reason), r.Targets, appendTarget)
+	return appendList(b, r.Examples, func(b []byte, x stele.RuleExample) []byte {
+		return appendText(appendText(appendText(b, x.Name), x.Type), x.Want)
+	})
+}
+
+func (d *decoder) rule() stele.Rule {
+	return stele.Rule{
+		Pattern: d.text(),
+		Fold:    d.bool(),
+		Title:   d.text(),
+		Reason:  d.text(),
+		Targets: list(d, d.target),
+		Examples: list(d, func() stele.RuleExample {
+			return stele.RuleExample{Name: d.text(), Type: d.text(), Want: d.text()}
+		}),
 	}
 }

@@ -90,6 +90,11 @@ func (s *session) full(id stele.ID, aliases ...stele.ID) *stele.Record {
 func space(scheme, prefix string) *stele.Namespace {
 	return &stele.Namespace{
 		Scheme: scheme, Prefix: prefix, Owner: "ana", Title: "sample", Quota: 7, Passthrough: true, Reviewed: true, Handles: stele.HandleService{Off: true, PublicWrite: true},
+		Rules: []stele.Rule{{
+			Pattern: "n_{number:digit,7}", Fold: true, Title: "terms", Reason: "lost",
+			Targets:  []stele.Target{{Service: stele.N2L, URL: "https://example.org/{number}", Type: "text/html", Order: 100, Preference: 10, TTL: 60, Status: 303}},
+			Examples: []stele.RuleExample{{Name: prefix + "n_0000001", Type: "text/html", Want: "https://example.org/0000001"}},
+		}},
 		Minter: stele.Minter{Kind: stele.MinterNOID, Template: "reeddk", Seed: 1 << 63, Order: stele.OrderNOID, Expand: 3},
 		Hosts:  []string{".example.org"}, Protocols: []string{"https"},
 		Persistence: stele.Persistence{Level: stele.Permanent},
