@@ -2,6 +2,7 @@ package handles
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -100,6 +101,9 @@ func (s *Service) Resolve(ctx context.Context, q Asked) (*Found, error) {
 	case err != nil:
 		return nil, refusalOf(err)
 	case record == nil:
+		if found, err := s.byRule(ctx, id, q); found != nil || err != nil {
+			return found, err
+		}
 		return nil, s.missing(ctx, id, q)
 	}
 	if err := s.responsible(ctx, id); err != nil {
@@ -113,6 +117,28 @@ func (s *Service) Resolve(ctx context.Context, q Asked) (*Found, error) {
 		found.Epoch = epoch
 	}
 	return found, err
+}
+
+// byRule answers for a handle that is not registered by a rule of its namespace, with values of type
+// URL; nil if no rule answers. Rules are what template handles are in the Handle System.
+func (s *Service) byRule(ctx context.Context, id stele.ID, q Asked) (*Found, error) {
+	res, ok, err := s.o.Resolver.ByRule(ctx, resolver.Request{ID: id})
+	switch {
+	case errors.Is(err, stele.NotFound), errors.Is(err, stele.Invalid):
+		return nil, nil // the rule has nothing for this name
+	case err != nil:
+		return nil, refusalOf(err)
+	case !ok || res.Kind != resolver.Redirect:
+		return nil, nil
+	}
+	if err := s.responsible(ctx, id); err != nil {
+		return nil, err
+	}
+	f := &Found{ID: id, Values: q.Wanted.Of(destination.RuleValues(res.Namespace, res.Targets))}
+	if len(f.Values) == 0 {
+		return nil, refuse(hdl.ValuesNotFound, "")
+	}
+	return f, nil
 }
 
 // of selects from a record what was asked for.

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/rules"
 )
 
 // Node is a namespace in a [Tree]. It does not change.
@@ -19,7 +20,11 @@ type Node struct {
 	*stele.Namespace
 	below  stele.ID // a name right below its prefix; zero for a root, and for a prefix that can't be read
 	claims []string // prefixes whose names belong to it by the settings of its minter or by its scheme
+	rules  *rules.Set
 }
+
+// Rules returns the compiled rules of the namespace; nil if it has none.
+func (n *Node) Rules() *rules.Set { return n.rules }
 
 // Below returns a name right below the namespace's prefix, which need not be registered.
 // It is zero for the root of a scheme.
@@ -73,6 +78,15 @@ func (t *Tree) Add(list ...*stele.Namespace) (errs []error) {
 
 func newNode(schemes *stele.Schemes, ns *stele.Namespace) (n *Node, err error) {
 	n = &Node{Namespace: ns}
+	var problems stele.Problems
+	if n.rules, problems = rules.Compile(ns); len(problems) > 0 {
+		// Those that can be read answer.
+		defer func() {
+			if err == nil {
+				err = &stele.Error{Op: "read rules", Kind: stele.Invalid, Err: problems}
+			}
+		}()
+	}
 	if ns.Prefix == "" {
 		return n, nil
 	}

@@ -134,6 +134,7 @@ func (r *Registrar) judgeNamespace(op string, ns *stele.Namespace) error {
 	if len(problems) == 0 {
 		add(minting.CheckSettings(r.schemes, ns))
 		judgeKeys(ns, add)
+		r.judgeRules(ns, add)
 		zonemap.CheckRecords(&ns.Publication, add)
 	}
 	if len(problems) > 0 {

@@ -59,6 +59,16 @@ func (d *directory) of(ctx context.Context, id stele.ID) (*stele.Namespace, erro
 	return nil, nil
 }
 
+// node returns the namespace that id belongs to with what was compiled of it, nil if there
+// is none.
+func (d *directory) node(ctx context.Context, id stele.ID) (*namespaces.Node, error) {
+	s, err := d.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.Of(id), nil
+}
+
 // passesOn reports whether two names are in one namespace, and that asks for passthrough.
 func (d *directory) passesOn(ctx context.Context, a, b stele.ID) (bool, error) {
 	s, err := d.all(ctx)

@@ -32,6 +32,7 @@ var anything = grade{Fit: Asked, Q: 1000}
 // candidate is a target and how it fits.
 type candidate struct {
 	target   stele.Target
+	number   int // of the target in its list
 	media    grade
 	language grade
 	protocol int // place among the protocols asked for, or after them
@@ -94,7 +95,7 @@ func rank(list []candidate, targets []stele.Target, q *Request, partial bool, ra
 		if t.Service != q.Service || partial && !t.Partial {
 			continue
 		}
-		c := candidate{target: *t, media: anything, language: anything}
+		c := candidate{target: *t, number: i, media: anything, language: anything}
 		if len(q.Protocols) > 0 {
 			if c.protocol = slices.IndexFunc(q.Protocols, func(p string) bool { return hasProtocol(t.URL, p) }); c.protocol < 0 {
 				c.protocol = len(q.Protocols)

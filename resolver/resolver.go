@@ -158,7 +158,7 @@ type Kind uint8
 const (
 	Redirect    Kind = iota + 1 // go to URL
 	Description                 // the record has no such target: show the record itself
-	Gone                        // the owner says of the target: Status 404, gone for now, or 410
+	Gone                        // the owner says of the target: Status 404, gone for now, or 410; of a rule, 406 too
 	Tombstone                   // the record was withdrawn
 	Delegation                  // another resolver knows; ask at URL
 )
@@ -182,8 +182,14 @@ type Resolution struct {
 	// Matched is the name that was found: ID, or its beginning whose record or
 	// namespace answers. It is empty for the root of a scheme.
 	Matched   string
-	Record    *stele.Record    // nil for a Delegation
+	Record    *stele.Record    // nil for a Delegation, and for the answer of a rule
 	Namespace *stele.Namespace // the record's, or else ID's; nil if there is none
+
+	// Rule is that of the namespace which answers for a name that is not registered; nil if
+	// a record or another resolver does. Number is its place, from 1. Kind is Redirect or
+	// Gone; then Status may be 406, too.
+	Rule   *stele.Rule
+	Number int
 
 	URL    string // of the first target; where to go
 	Status int    // of the redirect

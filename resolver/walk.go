@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/urltext"
 )
 
 // walk is the way to one answer.
@@ -61,6 +62,9 @@ func (w *walk) answer(ctx context.Context) (Resolution, error) {
 	// A record that the client may not see is reported as absent, here and below.
 	if w.q.Trace {
 		w.step("record", "trace.record-none", "none has this name")
+	}
+	if res, ok, err := w.fromRules(ctx); ok || err != nil {
+		return res, err
 	}
 	record, matched, err := w.longest(ctx)
 	if err != nil {
@@ -292,22 +296,8 @@ func (w *walk) delegate(ns *stele.Namespace) (Resolution, error) {
 	return res, nil
 }
 
-// isLiteral reports whether a percent sign in the name is just that, as in
-// handles, and not the beginning of an encoded byte, as in URNs. The name's own
-// spelling as a URL tells: where decoding it gives the name, the name is not
-// encoded.
-func (w *walk) isLiteral() bool {
-	text := w.q.ID.String()
-	if !strings.Contains(text, "%") {
-		return false
-	}
-	for _, s := range w.schemes.Spellings(w.q.ID) {
-		if strings.Contains(s.Text, "://") {
-			return strings.HasSuffix(unescape(s.Text), text)
-		}
-	}
-	return false
-}
+// isLiteral reports whether a percent sign in the name is just that.
+func (w *walk) isLiteral() bool { return urltext.IsLiteral(w.schemes, w.q.ID) }
 
 func (w *walk) restriction() string {
 	if !w.q.OnlyProtocols {

@@ -41,8 +41,8 @@ func (s *Set) Try(schemes *stele.Schemes, ns *stele.Namespace, name, mediaType s
 		return o, err
 	}
 	text := id.String()
-	if id.Scheme() != ns.Scheme || !strings.HasPrefix(text, ns.Prefix) {
-		return o, stele.Errorf("test", id, stele.Invalid, "rule.name-elsewhere", "the name does not begin with {namespace}, so no rule of that namespace answers for it", ns.Key())
+	if id.Scheme() != ns.Scheme || ns.Prefix != "" && !schemes.IsWithin(id, ns.Prefix) {
+		return o, stele.Errorf("test", id, stele.Invalid, "rule.name-elsewhere", "the name does not belong to {namespace}, so no rule of that namespace answers for it", ns.Key())
 	}
 	m, ok := s.Match(text)
 	if !ok {

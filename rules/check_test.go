@@ -53,7 +53,7 @@ func TestCheck(t *testing.T) {
 		{func(ns *stele.Namespace) { ns.Rules[0].Fold = false }, `rules[0].examples[0]: "https://purl.obolibrary.org/obo/HP_0000118": the wanted answer is https://browser.example/term?iri=https://purl.obolibrary.org/obo/HP_0000118, but the pattern hp_{n:digit,7} does not match`},
 		{func(ns *stele.Namespace) { slices.Reverse(ns.Rules); ns.Rules[0].Examples = ns.Rules[0].Examples[:1] }, `rules[1].examples[0]: "https://purl.obolibrary.org/obo/hp/old/x.owl": rule 1, hp/{file:any}, comes first and answers for this name with https://files.example/hp/old/x.owl; put the more exact rule first`},
 		{func(ns *stele.Namespace) { ns.Rules[2].Examples[1].Name = "https://purl.obolibrary.org/obo/hp/x" }, `the rule must not answer for this name, but it does, with https://files.example/hp/x`},
-		{func(ns *stele.Namespace) { ns.Rules[2].Examples[1].Name = "ark:12345/x" }, `does not begin with https://purl.obolibrary.org/obo/`},
+		{func(ns *stele.Namespace) { ns.Rules[2].Examples[1].Name = "ark:12345/x" }, `does not belong to https://purl.obolibrary.org/obo/`},
 		{func(ns *stele.Namespace) { ns.Rules[2].Examples[1].Name = "?" }, `rules[2].examples[1]: "?": `},
 		{func(ns *stele.Namespace) { ns.Rules[2].Pattern = "{" }, `rules[2].pattern: `},
 		{func(ns *stele.Namespace) { ns.Rules[2].Targets[0].URL = "https://{file}/" }, `rules[2].targets[0].url: `},

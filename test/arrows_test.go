@@ -86,7 +86,7 @@ var rooms = []room{
 
 	{folder: "resolver", may: ". internal/slab internal/urltext rules auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
 	{folder: "registrar/minting", may: ". mint namespaces", tests: "auth registrar store/mem scheme/all"}, // it reads the store, and commits through its caller
-	{folder: "registrar", may: ". document registrar/minting internal/destination auth auth/password ddds mint namespaces outbound proof publish/zonekey publish/zonemap secret", tests: "store/mem scheme/all"},
+	{folder: "registrar", may: ". document registrar/minting rules internal/destination auth auth/password ddds mint namespaces outbound proof publish/zonekey publish/zonemap secret", tests: "store/mem scheme/all"},
 
 	{folder: "links/ask", may: ". client links outbound", tests: "internal/certtest internal/servertest"},
 	{folder: "links/check", may: ". auth document links registrar", tests: "proof store/mem store/pebble store/postgres outbound scheme/all internal/disk internal/servertest"},
@@ -111,7 +111,7 @@ var rooms = []room{
 	{folder: "config", may: ". internal/spelling internal/terminal audit auth mail resolver scheme/* serve/* store/postgres"},
 
 	// A server is handed a store and the schemes; it never picks them.
-	{folder: "serve/httpd", may: ". document internal/destination internal/limit internal/plainxml auth ddds handles mint namespaces proof publish resolver registrar wire/hdl web", tests: "outbound secret usage store/mem scheme/all"},
+	{folder: "serve/httpd", may: ". document rules internal/destination internal/limit internal/plainxml auth ddds handles mint namespaces proof publish resolver registrar wire/hdl web", tests: "outbound secret usage store/mem scheme/all"},
 	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "links usage store/mem scheme/all"},
 	{folder: "serve/desk", may: ". document internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage"},
 	{folder: "serve/hdld", may: ". internal/datagram internal/limit internal/slab auth handles wire/hdl", tests: "document registrar resolver secret store/mem scheme/all"},

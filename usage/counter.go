@@ -44,7 +44,7 @@ type Options struct {
 	Zones func() map[string]uint64
 }
 
-// Counter counts answers. Its methods Redirected, Described and Failed are for many goroutines at once; they neither wait nor allocate,
+// Counter counts answers. Its methods Redirected, RedirectedByRule, Described and Failed are for many goroutines at once; they neither wait nor allocate,
 // and what they learn of the reader is gone when they return.
 type Counter struct {
 	o       Options
@@ -136,6 +136,12 @@ func New(o Options) *Counter {
 // Redirected counts an answer that led to the target of a name.
 func (c *Counter) Redirected(id stele.ID, from netip.Addr, agent, referrer string) {
 	c.add(Redirect, id, from, agent, referrer)
+}
+
+// RedirectedByRule counts an answer that led a name which is not registered to the target of a rule. It counts for the
+// namespace, by the name that its prefix is: figures of names that anyone can think of would have no end.
+func (c *Counter) RedirectedByRule(id stele.ID, from netip.Addr, agent, referrer string) {
+	c.add(byRule, id, from, agent, referrer)
 }
 
 // Described counts an answer that told something about a name.

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -160,6 +161,7 @@ func TestHotPath(t *testing.T) {
 		"redirect":    func() { h.counter.Redirected(id, h.ann, firefox, "") },
 		"referred":    func() { h.counter.Redirected(id, h.ann, firefox, "https://example.org/page") },
 		"new agent":   func() { h.counter.Redirected(id, h.ann, "Mozilla/5.0 (never seen)", "") },
+		"by rule":     func() { h.counter.RedirectedByRule(id, h.bob, firefox, "") },
 		"description": func() { h.counter.Described(id, h.bob, firefox) },
 		"failure":     func() { h.counter.Failed(id, h.bob, firefox) },
 	} {
@@ -346,4 +348,22 @@ func find(ty *tally, id stele.ID, day int32) delta {
 		}
 	}
 	return delta{}
+}
+
+// TestByRule checks that names for which a rule answers count for their namespace, however many there are, and that two
+// clicks on different names are two.
+func TestByRule(t *testing.T) {
+	h := newHouse(t)
+	for i := range 500 {
+		h.counter.RedirectedByRule(h.id(fmt.Sprintf("ark:12345/x%d", i)), h.ann, firefox, "")
+		h.counter.RedirectedByRule(h.id(fmt.Sprintf("ark:12345/x%d", i)), h.ann, firefox, "") // a double click
+	}
+	h.counter.drain(h.now)
+	if n := len(h.counter.tally.records.list); n != 1 {
+		t.Errorf("%d names have figures", n)
+	}
+	h.flush()
+	if c := h.sum(recordCell(stele.StoredID("ark", "ark:12345"), DateOf(h.now).number())); c[Regulars] != 500 || c[RegularUnique] != 500 {
+		t.Errorf("%v", c)
+	}
 }

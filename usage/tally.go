@@ -143,7 +143,8 @@ type reading struct {
 	class   Class
 	kind    Kind
 	host    string // that referred to the name; "": none
-	hash    uint64 // of the name; 0: it is not known yet
+	hash    uint64 // of the name; 0: it is not known yet. Once it is counted, of the name that it counts for
+	read    uint64 // hash of the name that was read
 	lands   bool   // the visitor has a country
 }
 
@@ -161,6 +162,15 @@ func (t *tally) count(r *reading) {
 	}
 	if r.hash == 0 {
 		r.hash = maphash.String(t.seed, r.id.String())
+	}
+	r.read = r.hash
+	if r.kind == byRule {
+		space := t.space(r.id)
+		if space.Prefix == "" {
+			return
+		}
+		r.kind, r.id = Redirect, stele.StoredID(space.Scheme, space.Prefix)
+		r.hash = maphash.String(t.seed, space.Prefix)
 	}
 	to := t.record(r, dayOf(at))
 	if to < 0 {
@@ -280,7 +290,7 @@ func (t *tally) isEmpty() bool {
 }
 
 // pair returns the key of a reader and what was read: two hashes with different secrets in one.
-func (t *tally) pair(r *reading) uint64 { return pairKey(r.hash, r.visitor, r.kind) }
+func (t *tally) pair(r *reading) uint64 { return pairKey(r.read, r.visitor, r.kind) }
 
 func pairKey(name, visitor uint64, kind Kind) uint64 {
 	return name ^ bits.RotateLeft64(visitor, 17) ^ uint64(kind)<<62

@@ -15,6 +15,7 @@ const (
 	Redirect    Kind = iota // of a registered name to its target: a resolution
 	Description             // a page or metadata about a record
 	Failure                 // the name leads nowhere
+	byRule                  // a redirect by a rule of the name's namespace: the name has no record
 )
 
 // Class is what kind of reader got it.

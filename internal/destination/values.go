@@ -16,7 +16,7 @@ func Values(record *stele.Record, targets []stele.Target) []stele.HandleValue {
 		return record.Values
 	}
 	targets = slices.DeleteFunc(slices.Clone(targets), func(t stele.Target) bool {
-		return t.Status == 404 || t.Status == 410 // it says that nothing is there
+		return t.Status == 404 || t.Status == 410 || t.URL == "" // it says that nothing is there
 	})
 	slices.SortFunc(targets, func(a, b stele.Target) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference), strings.Compare(a.URL, b.URL))
@@ -40,6 +40,12 @@ func Values(record *stele.Record, targets []stele.Target) []stele.HandleValue {
 		})
 	}
 	return append(values, record.Values...)
+}
+
+// RuleValues returns what a name that a rule of a namespace answers for is to clients of the Handle
+// System: values of type URL, made of the targets that the rule has for it.
+func RuleValues(ns *stele.Namespace, targets []stele.Target) []stele.HandleValue {
+	return Values(&stele.Record{Created: ns.Created, Modified: ns.Modified}, targets)
 }
 
 // IsPlace reports whether a value says where the thing is.

@@ -57,6 +57,8 @@ func CountsFor(r *registry.Registry, im *usage.LogImporter) {
 		switch kind := stele.KindOf(err); {
 		case kind == stele.NotFound, kind == stele.Invalid, kind == stele.Conflict: // also what can't be passed on, and names that lead to each other
 			return stele.ID{}, false, nil
+		case err == nil && res.Rule != nil && res.Namespace.Prefix != "": // as a server counts, for the namespace
+			return stele.StoredID(res.Namespace.Scheme, res.Namespace.Prefix), true, nil
 		case err != nil || res.Record == nil: // another resolver has the name
 			return stele.ID{}, false, err
 		}

@@ -3,10 +3,10 @@ package httpd
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/rules"
 	"github.com/stele-id/stele/serve/httpd/describe"
 )
 
@@ -157,18 +157,19 @@ func firstType(res *resolver.Resolution) string {
 }
 
 // isNearly reports whether a target that is not quite what was asked for is better
-// than nothing: one that does not say what it is, or a recording or picture in
-// another encoding. Two texts, or two files of applications, have nothing in
-// common.
+// than nothing.
 func isNearly(res *resolver.Resolution) bool {
-	switch res.Fit {
-	case resolver.Unstated:
-		return true
-	case resolver.Similar:
-		media := firstType(res)
-		return !strings.HasPrefix(media, "text/") && !strings.HasPrefix(media, "application/")
+	return res.Fit != resolver.Asked && rules.Fits(res.Fit, firstType(res))
+}
+
+// typesOf adds the media types of targets to a list, each once.
+func typesOf(list []string, targets []stele.Target) []string {
+	for i := range targets {
+		if t := &targets[i]; t.Type != "" && (t.Service == stele.N2L || t.Service == stele.N2C) && !slices.Contains(list, t.Type) {
+			list = append(list, t.Type)
+		}
 	}
-	return false
+	return list
 }
 
 // formatsFor returns the formats that we have, the best for the service first: ANVL for
@@ -256,11 +257,7 @@ func (h *Handler) nothingFits(w http.ResponseWriter, r *http.Request, res *resol
 	p := problem{Status: http.StatusNotAcceptable, Title: http.StatusText(http.StatusNotAcceptable), ID: shownIn(res), Scheme: res.ID.Scheme()}
 	p.say(stele.Messagef("request.not-acceptable", "There is nothing of the types that the request accepts."))
 	h.linkTimeGate(w.Header(), r, res)
-	for i := range res.Record.Targets {
-		if t := &res.Record.Targets[i]; t.Type != "" && (t.Service == stele.N2L || t.Service == stele.N2C) && !slices.Contains(p.Accepted, t.Type) {
-			p.Accepted = append(p.Accepted, t.Type)
-		}
-	}
+	p.Accepted = typesOf(p.Accepted, res.Record.Targets)
 	for _, f := range h.formats {
 		if f.Name == "citation" {
 			for _, style := range describe.Styles() {

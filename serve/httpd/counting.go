@@ -15,6 +15,8 @@ import (
 type Counter interface {
 	// Redirected counts a redirect to the target of the record with this identifier.
 	Redirected(id stele.ID, from netip.Addr, agent, referrer string)
+	// RedirectedByRule counts a redirect of a name that is not registered to the target of a rule.
+	RedirectedByRule(id stele.ID, from netip.Addr, agent, referrer string)
 	// Described counts a page or metadata about a record.
 	Described(id stele.ID, from netip.Addr, agent string)
 	// Failed counts a name that leads nowhere.
@@ -27,9 +29,9 @@ func (h *Handler) counts(r *http.Request) bool {
 	return h.o.Counter != nil && r.Method == http.MethodGet && !auth.From(r.Context()).IsKnown()
 }
 
-// countRedirect counts a redirect to the target of a record.
+// countRedirect counts a redirect to the target of a record or rule.
 func (h *Handler) countRedirect(r *http.Request, res *resolver.Resolution) {
-	if !h.counts(r) || res.Record == nil {
+	if !h.counts(r) || res.Record == nil && res.Rule == nil {
 		return
 	}
 	referrer := header(r, "Referer")
@@ -38,6 +40,10 @@ func (h *Handler) countRedirect(r *http.Request, res *resolver.Resolution) {
 			return
 		}
 		referrer = ""
+	}
+	if res.Rule != nil {
+		h.o.Counter.RedirectedByRule(res.ID, ClientAddr(r), header(r, "User-Agent"), referrer)
+		return
 	}
 	h.o.Counter.Redirected(res.Record.ID, ClientAddr(r), header(r, "User-Agent"), referrer)
 }

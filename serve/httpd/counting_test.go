@@ -31,6 +31,10 @@ func (l *ledger) Redirected(id stele.ID, from netip.Addr, agent, referrer string
 	*l = append(*l, fmt.Sprint("redirect ", id, " ", from, " ", agent, " ", referrer))
 }
 
+func (l *ledger) RedirectedByRule(id stele.ID, from netip.Addr, agent, referrer string) {
+	*l = append(*l, fmt.Sprint("rule ", id, " ", from, " ", agent, " ", referrer))
+}
+
 func (l *ledger) Described(id stele.ID, from netip.Addr, agent string) {
 	*l = append(*l, fmt.Sprint("description ", id, " ", from, " ", agent))
 }
@@ -47,6 +51,7 @@ func TestCounting(t *testing.T) {
 		o.Identify = identifyAnn
 	})
 	s.space("ark:12345")
+	s.ruled()
 	s.add(`{"id":"ark:12345/x1","aliases":["ark:12345/old"],"url":"https://example.org/1"}`, `{"id":"ark:12345/gone","url":"https://example.org/2"}`)
 	if _, err := s.registry.Withdraw(s.admin, s.id("ark:12345/gone"), 0, "wrong", stele.ID{}); err != nil {
 		t.Fatal(err)
@@ -74,6 +79,10 @@ func TestCounting(t *testing.T) {
 		{"HEAD", "/.info/ark:12345/x1", nil, ""},
 		{"GET", "/ark:12345/gone", nil, ""},
 		{"GET", "/ark:12345/unknown", nil, "failure ark:12345/unknown 192.0.2.1 tester"},
+		{"GET", "/ark:12345/r007", nil, "rule ark:12345/r007 192.0.2.1 tester "},
+		{"GET", "/ark:12345/r007", []string{"Referer", "https://www.example.net/page"}, "rule ark:12345/r007 192.0.2.1 tester https://www.example.net/page"},
+		{"GET", "/ark:12345/r007", []string{"Accept", "application/pdf"}, ""},
+		{"GET", "/.info/ark:12345/r007", nil, ""},
 		{"GET", "/healthz", nil, ""},
 		{"GET", "/.well-known/stele", nil, ""},
 		{"GET", "/", nil, ""},

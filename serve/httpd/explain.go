@@ -89,6 +89,9 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t requestTarge
 // that depends on the values of a handle and the client's Accept too. It returns a step that
 // says so, nil where there is nothing to add.
 func (h *Handler) predict(r *http.Request, q *resolver.Request, res *resolver.Resolution) (*step, error) {
+	if res.Rule != nil {
+		return nil, h.predictRule(r, res)
+	}
 	if res.Kind != resolver.Redirect && res.Kind != resolver.Description {
 		return nil, nil
 	}

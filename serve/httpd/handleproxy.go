@@ -44,6 +44,8 @@ func (h *Handler) handleProxy(w http.ResponseWriter, r *http.Request, id stele.I
 	switch {
 	case end.Kind == resolver.Delegation:
 		h.passOn(w, r, t, &ask{}, &request, &end)
+	case end.Rule != nil:
+		h.byRule(w, r, t, &ask{}, &request, &end)
 	case end.Kind == resolver.Gone:
 		h.gone(w, r, &end)
 	case isOnlyAuth(q):

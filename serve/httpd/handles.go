@@ -92,6 +92,8 @@ func (h *Handler) readHandle(head http.Header, r *http.Request, text string, q u
 	case res.Kind == resolver.Tombstone:
 		h.linkMementos(head, r, &res, neighbours{})
 		return handleRefusal{Code: handleUnknown, Message: epitaph(&res.Tombstone, h.shown(r, res.Tombstone.Replacement)), Handle: handle, status: http.StatusGone}
+	case res.Rule != nil && res.Kind == resolver.Gone:
+		return handleRefusal{Code: handleUnknown, Message: legible(res.Rule.Reason), Handle: handle}
 	}
 	values := wanted.Of(handleValues(&res))
 	open := openValues(values)

@@ -12,8 +12,12 @@ import (
 // typeLinks is the type of a handle value with links to things about the thing.
 const typeLinks = "10320/links"
 
-// handleValues returns what a handle's record is to clients of the Handle System.
+// handleValues returns what a handle's record is to clients of the Handle System. For a name for
+// which a rule answers, they are the URLs that the rule makes.
 func handleValues(res *resolver.Resolution) []stele.HandleValue {
+	if res.Rule != nil {
+		return destination.RuleValues(res.Namespace, res.Targets)
+	}
 	return destination.Values(res.Record, res.Targets)
 }
 

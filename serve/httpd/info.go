@@ -37,6 +37,10 @@ func (h *Handler) info(w http.ResponseWriter, r *http.Request, t requestTarget) 
 		h.delegated(w, r, &res)
 		return
 	}
+	if res.Rule != nil {
+		h.explainRule(w, r, requestTarget{path: text}, &resolver.Request{}, &res)
+		return
+	}
 	res.Kind = resolver.Description // the description is there, also of a withdrawn record
 	liked := h.accepts.of(r.Header, "Accept")
 	switch name, asked := field(t.query, "format"); {

@@ -324,7 +324,10 @@ func (n *neighbours) rel(v *stele.Record) string {
 // past finds a text and its record, or answers that there is no record.
 func (h *Handler) past(w http.ResponseWriter, r *http.Request, text string, q resolver.Request) (res resolver.Resolution, ok bool) {
 	res, err := h.find(r, text, q)
-	if err == nil && res.Record == nil {
+	switch {
+	case err == nil && res.Rule != nil:
+		err = &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.NotFound, Err: stele.Messagef("memento.by-rule", "a rule of its namespace answers for this name, which is not registered and has no past")}
+	case err == nil && res.Record == nil:
 		err = &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.NotFound, Err: stele.Messagef("memento.delegated", "another resolver answers for this name; ask there")}
 	}
 	if err != nil {

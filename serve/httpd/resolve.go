@@ -11,21 +11,21 @@ import (
 )
 
 // find resolves a text as it stands in a URL's path, raw. What it can be read as is tried in
-// turn, as long as the registry has no record; what is delegated to another resolver counts
-// only if nothing else is found. A text that is not an identifier, or that leads nowhere, is
+// turn, as long as the registry has no record; what a rule of a namespace answers, or what is
+// delegated to another resolver, counts only if nothing else is found. A text that is not an identifier, or that leads nowhere, is
 // NotFound; the error says why.
 func (h *Handler) find(r *http.Request, text string, q resolver.Request) (resolver.Resolution, error) {
-	var passed resolver.Resolution // to another resolver
+	var passed resolver.Resolution // by a rule, or to another resolver
 	var unknown error
 	x := h.reading(r, text)
 	for id, ok := x.next(); ok; id, ok = x.next() {
 		q.ID = id
 		res, err := h.o.Resolver.Resolve(r.Context(), q)
 		switch {
-		case err == nil && res.Kind != resolver.Delegation:
+		case err == nil && res.Kind != resolver.Delegation && res.Rule == nil:
 			return res, nil
 		case err == nil:
-			if passed.Kind == 0 {
+			if passed.Kind == 0 || passed.Rule == nil && res.Rule != nil {
 				passed = res
 			}
 		case isUnknown(err):
@@ -76,6 +76,10 @@ func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t requestTa
 	q.Languages = h.languages.of(r.Header, "Accept-Language")
 	q.Brief = mayBeBrief(r, t, &q)
 	res, err := h.find(r, t.path, q)
+	if err == nil && res.Rule != nil && !a.explain {
+		h.byRule(w, r, t, &a, &q, &res)
+		return
+	}
 	if res.Brief && res.Kind == resolver.Redirect && (len(q.Accept) == 0 || mayFit(res.Fit)) {
 		note(w, "", res.ID.Scheme())
 		w.Header()["Vary"] = timeGateVaries
@@ -162,7 +166,9 @@ func (h *Handler) land(w http.ResponseWriter, r *http.Request, res *resolver.Res
 	if h.o.CountsAll != nil && res.Record != nil && !res.Private && res.Record.IsPublic() && h.o.CountsAll(res.Record.ID) {
 		head["Cache-Control"] = countedAlways
 	}
-	h.signpost(head, r, res)
+	if res.Record != nil {
+		h.signpost(head, r, res)
+	}
 	if h.redirect(w, r, res.URL, res.Status) {
 		h.countRedirect(r, res)
 	}

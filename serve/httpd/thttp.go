@@ -146,6 +146,8 @@ func (c *thttpCall) find(q *resolver.Request) (res resolver.Resolution, ok bool)
 		c.h.gone(c.w, c.r, &res)
 	case res.Kind == resolver.Delegation:
 		c.h.passOn(c.w, c.r, t, &a, q, &res)
+	case res.Rule != nil && q.Service != stele.N2L: // the owner's own, since nothing is described here
+		c.h.byRule(c.w, c.r, t, &ask{}, q, &res)
 	default:
 		c.h.about(c.w.Header(), &res)
 		return res, true
@@ -314,7 +316,7 @@ func (c *thttpCall) names() {
 	res, ok := c.find(&q)
 	switch {
 	case !ok:
-	case res.Matched != res.ID.String(): // the names are those of what it is a part of
+	case res.Record == nil, res.Matched != res.ID.String(): // the names are those of what it is a part of
 		c.list([]string{c.uriOf(res.ID)})
 	default:
 		c.list(c.namesOf(res.Record))
@@ -330,7 +332,7 @@ func (c *thttpCall) urn() {
 		return
 	}
 	list := []string{c.uriOf(res.ID)}
-	if res.Matched == res.ID.String() {
+	if res.Record != nil && res.Matched == res.ID.String() {
 		list = c.namesOf(res.Record)
 	}
 	list = slices.DeleteFunc(list, func(name string) bool { return !strings.HasPrefix(name, "urn:") })
@@ -357,7 +359,7 @@ func (c *thttpCall) equal() {
 		if !ok {
 			return
 		}
-		if ids[i] = res.ID; res.Matched == res.ID.String() { // all of the thing, and not a part
+		if ids[i] = res.ID; res.Record != nil && res.Matched == res.ID.String() { // all of the thing, and not a part
 			ids[i] = res.Record.ID
 		}
 	}

@@ -44,6 +44,10 @@ func (h *Handler) gone(w http.ResponseWriter, r *http.Request, res *resolver.Res
 	if res.Status == http.StatusGone {
 		p.say(stele.Messagef("identifier.target-gone", "The owner of this identifier says that what it named is gone."))
 	}
+	if res.Rule != nil && res.Rule.Reason != "" {
+		p.Reason = legible(res.Rule.Reason)
+		p.say(stele.Messagef("identifier.rule-says-gone", "The owner of this namespace says that what such names stand for can't be had: {reason}", p.Reason))
+	}
 	h.about(w.Header(), res)
 	h.writeProblem(w, r, &p)
 }
