@@ -120,3 +120,6 @@ func token(s string) (n int) {
 	}
 	return n
 }
+
+// IsMediaType reports whether a text can be the media type of a target.
+func IsMediaType(text string) bool { return text != "" && checkMediaType(text) == nil }

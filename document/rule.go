@@ -1,6 +1,11 @@
 package document
 
-import "github.com/stele-id/stele"
+import (
+	"bytes"
+	"slices"
+
+	"github.com/stele-id/stele"
+)
 
 const (
 	ruleFields    = "pattern ignoreCase title reason targets examples"
@@ -51,9 +56,14 @@ func (d *document) ruleExample() (x stele.RuleExample) {
 	return x
 }
 
-// DecodeRules reads a list of rules in JSON, as [AppendRules] writes it. It is as strict as
-// [DecodeNamespace]; what the rules say is judged with the namespace that gets them.
+// DecodeRules reads a list of rules in JSON, as [AppendRules] writes it, or rules one a line,
+// as [AppendRule] does. It is as strict as [DecodeNamespace]; what the rules say is judged
+// with the namespace that gets them.
 func DecodeRules(data []byte) ([]stele.Rule, error) {
+	if text := bytes.TrimSpace(data); len(text) > 0 && text[0] == '{' {
+		lines := slices.DeleteFunc(bytes.Split(text, []byte("\n")), func(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 })
+		data = slices.Concat([]byte("["), bytes.Join(lines, []byte(",")), []byte("]"))
+	}
 	d := document{}
 	var list []stele.Rule
 	if d.begin(data) {
@@ -73,6 +83,13 @@ func AppendRules(b []byte, list []stele.Rule) []byte {
 	return w.b
 }
 
+// AppendRule appends a rule in JSON to b: one object on one line.
+func AppendRule(b []byte, r *stele.Rule) []byte {
+	w := jsonWriter{b: b}
+	w.rule(r)
+	return w.b
+}
+
 func (w *jsonWriter) rules(list []stele.Rule) {
 	if len(list) > 0 {
 		w.name("rules")
@@ -83,19 +100,22 @@ func (w *jsonWriter) rules(list []stele.Rule) {
 func (w *jsonWriter) ruleList(list []stele.Rule) {
 	w.open('[')
 	for i := range list {
-		r := &list[i]
 		w.comma()
-		w.open('{')
-		w.name("pattern")
-		w.string(r.Pattern)
-		w.flag("ignoreCase", r.Fold)
-		w.text("title", r.Title)
-		w.text("reason", r.Reason)
-		w.targets(r.Targets)
-		w.ruleExamples(r.Examples)
-		w.close('}')
+		w.rule(&list[i])
 	}
 	w.close(']')
+}
+
+func (w *jsonWriter) rule(r *stele.Rule) {
+	w.open('{')
+	w.name("pattern")
+	w.string(r.Pattern)
+	w.flag("ignoreCase", r.Fold)
+	w.text("title", r.Title)
+	w.text("reason", r.Reason)
+	w.targets(r.Targets)
+	w.ruleExamples(r.Examples)
+	w.close('}')
 }
 
 func (w *jsonWriter) ruleExamples(list []stele.RuleExample) {

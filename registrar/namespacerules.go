@@ -1,12 +1,22 @@
 package registrar
 
 import (
+	"errors"
+	"slices"
 	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/rules"
 )
+
+// JudgeRules returns all that is wrong with the rules of a namespace, with examples that do
+// not hold: that for which SetNamespace would refuse it. It reads nothing.
+func (r *Registrar) JudgeRules(ns *stele.Namespace) stele.Problems {
+	err := r.judgeNamespace("test rules", ns)
+	problems, _ := errors.AsType[stele.Problems](err)
+	return slices.DeleteFunc(slices.Clone(problems), func(p stele.Problem) bool { return !strings.HasPrefix(p.Path, "rules") })
+}
 
 // judgeRules judges the rules of a namespace, and runs their examples. What records may not
 // lead to, rules may not either.
@@ -66,10 +76,5 @@ func (r *Registrar) judgeLoops(ns *stele.Namespace, add func(path string, err er
 
 // isOwnHost reports whether names on a host belong to this registry.
 func (r *Registrar) isOwnHost(host string) bool {
-	for _, own := range r.Hosts() {
-		if host == own {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(r.Hosts(), host)
 }

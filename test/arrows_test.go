@@ -43,7 +43,7 @@ var rooms = []room{
 	{folder: "rules", may: ". ddds internal/urltext", pure: true, tests: "scheme/all"}, // it matches names by patterns, and makes URLs of templates
 	{folder: "namespaces", may: ". mint rules", pure: true, tests: "scheme/all"},
 	{folder: "publish/publishtest", may: ". auth ddds proof publish registrar secret scheme/all store/mem"},
-	{folder: "publish", may: ". internal/dnsrr ddds namespaces proof secret", tests: "auth registrar scheme/all store/mem"}, // it computes, but the DNS library knows sockets
+	{folder: "publish", may: ". internal/dnsrr ddds namespaces rules proof secret", tests: "auth registrar scheme/all store/mem"}, // it computes, but the DNS library knows sockets
 	{folder: "auth/issuer/issuertest"},                                                                                      // a provider for tests
 	{folder: "auth/issuer", may: ". outbound"},                                                                              // it asks OpenID providers who a person is
 	{folder: "auth/password", may: ". internal/limit secret"},                                                               // it hashes passwords and checks codes, and reads no store
@@ -112,8 +112,8 @@ var rooms = []room{
 
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". document rules internal/destination internal/limit internal/plainxml auth ddds handles mint namespaces proof publish resolver registrar wire/hdl web", tests: "outbound secret usage store/mem scheme/all"},
-	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "links usage store/mem scheme/all"},
-	{folder: "serve/desk", may: ". document internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage"},
+	{folder: "serve/api", may: ". document rules internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "links usage store/mem scheme/all"},
+	{folder: "serve/desk", may: ". document rules internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage"},
 	{folder: "serve/hdld", may: ". internal/datagram internal/limit internal/slab auth handles wire/hdl", tests: "document registrar resolver secret store/mem scheme/all"},
 	{folder: "serve/*", may: ". internal/datagram internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web/chart", pure: true},
@@ -127,7 +127,7 @@ var rooms = []room{
 
 	{folder: "server", may: ". usage client document links internal/disk internal/limit internal/terminal audit auth bulk config mail outbound publish registrar registry resolver search serve/* web store/* auth/issuer handles wire/hdl", tests: "scheme/all secret"},
 	{folder: "doctor", may: ". handles wire/hdl document/apijson internal/disk auth client config mail registry secret server store/pebble auth/issuer outbound", tests: "serve/hdld registrar resolver secret scheme/all store/mem"},
-	{folder: "cmd/stele", may: ". usage document handles links internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". usage rules document handles links internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". usage document search links links/check internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". document mail audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -116,6 +117,16 @@ const maxKeyFile = 64 << 10
 
 // readSmall reads a file that is not larger than a key, or standard input.
 func (p *program) readSmall(name string) ([]byte, error) {
+	text, err := p.readUpTo(name, maxKeyFile)
+	if errors.Is(err, errTooLarge) {
+		return nil, refuse("key", stele.Invalid, "key-file.too-large", `"{file}" is too large to be a key`, name)
+	}
+	return text, err
+}
+
+// readUpTo reads a file that has at most so many bytes, or standard input if its name is -.
+// The error of a larger one has errTooLarge in it.
+func (p *program) readUpTo(name string, most int64) ([]byte, error) {
 	var from io.Reader = p.stdin
 	if name != "-" {
 		file, err := os.Open(name)
@@ -125,15 +136,17 @@ func (p *program) readSmall(name string) ([]byte, error) {
 		defer file.Close()
 		from = file
 	}
-	text, err := io.ReadAll(io.LimitReader(from, maxKeyFile+1))
+	text, err := io.ReadAll(io.LimitReader(from, most+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > maxKeyFile {
-		return nil, refuse("key", stele.Invalid, "key-file.too-large", `"{file}" is too large to be a key`, name)
+	if int64(len(text)) > most {
+		return nil, &stele.Error{Op: "read", Kind: stele.Invalid, Err: errTooLarge}
 	}
 	return text, nil
 }
+
+var errTooLarge = stele.Messagef("file.too-large-to-read", "the file is larger than what it can be; is it another file?")
 
 // printKey prints a key of a namespace: its name, or all of it for a program.
 func (p *program) printKey(ns *stele.Namespace, id string) error {

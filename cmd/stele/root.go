@@ -153,6 +153,7 @@ func (p *program) verbGroups() []verbGroup {
 		}},
 		{groupPolicy, "Namespaces, users, keys and zones", []*cobra.Command{
 			p.nsCommand(),
+			p.ruleCommand(),
 			p.purlHostCommand(),
 			p.proposalCommand(),
 			p.linksCommand(),

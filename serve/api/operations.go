@@ -72,6 +72,7 @@ func (h *Handler) operations() []operation {
 		h.usageSettingsOperations(),
 		h.usageLogOperations(),
 		h.namespaceOperations(),
+		h.ruleOperations(),
 		h.hostOperations(),
 		h.checkOperations(),
 		h.zoneOperations(),

@@ -45,6 +45,7 @@ var samples = map[string]sample{
 	"listNamespaces":   {target: "/namespaces"},
 	"getNamespace":     {target: "/namespaces/ark:12345"},
 	"putNamespace":     {target: "/namespaces/ark:12345/q7", body: `{"title":"New"}`, head: []string{"If-None-Match", "*"}},
+	"testRules":        {target: "/rules/ark:12345/x5", body: `{"names":["ark:12345/x5007"]}`},
 	"tryNamespace":     {target: "/try/ark:12345/q7", body: `{"minter":{"kind":"noid","template":".reeeedk"}}`},
 	"patchNamespace":   {target: "/namespaces/ark:12345/x5", body: `{"title":"New"}`},
 	"listPURLHosts":    {target: "/purl-hosts"},

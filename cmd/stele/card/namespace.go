@@ -41,6 +41,9 @@ func Namespace(ns *stele.Namespace, d access.NamespaceDetails, now time.Time) st
 	if ns.Checked {
 		Rows(&b, "check", "names end in a check character")
 	}
+	if n := len(ns.Rules); n > 0 {
+		Rows(&b, "rules", fmt.Sprintf("%d, for names that are not registered; see 'stele rule ls %s'", n, terminal.Printable(ns.Key().String())))
+	}
 	if ns.Passthrough {
 		Rows(&b, "passthrough", "what follows a registered name is appended to its targets")
 	}

@@ -143,6 +143,7 @@ type Namespace struct {
 	Checked     bool                 `json:"checked,omitempty" doc:"Names end in a NOID check character."`
 	Passthrough bool                 `json:"passthrough,omitempty" doc:"What follows a registered name, from any character on at which names may be cut, is appended to the URLs of its targets, as if they were partial: in ARKs and PURLs x12 leads to the target of x1, with a 2 appended."`
 	Reviewed    bool                 `json:"reviewed,omitempty" doc:"Changes by editors are proposals here and in namespaces below, which an owner approves."`
+	Rules       []Rule               `json:"rules,omitempty" maxItems:"200" doc:"For names that are not registered, in order: the first whose pattern fits answers. All examples are tried before a change is written."`
 	Handles     *handlesDocument     `json:"handles,omitempty" doc:"How the Handle protocol serves a namespace of handles."`
 	Quota       uint64               `json:"quota,omitempty" doc:"How many names there may be, identifiers of records and aliases; without it there is no limit."`
 	Publication *publicationDocument `json:"publication,omitempty" doc:"How it is published in the DNS."`
@@ -152,6 +153,35 @@ type Namespace struct {
 	Created     time.Time            `json:"created,omitzero" readOnly:"true"`
 	Modified    time.Time            `json:"modified,omitzero" readOnly:"true"`
 	By          string               `json:"by,omitempty" maxLength:"255" readOnly:"true"`
+}
+
+// Rule is a rule for names that are not registered.
+type Rule struct {
+	Pattern    string                `json:"pattern" maxLength:"500" doc:"What follows the namespace's prefix: text with captures in it." example:"HP_{number:digit,7}"`
+	IgnoreCase bool                  `json:"ignoreCase,omitempty" doc:"The case of ASCII letters does not count."`
+	Title      string                `json:"title,omitempty" maxLength:"10000" doc:"For people."`
+	Reason     string                `json:"reason,omitempty" maxLength:"10000" doc:"Told to readers where a target's status says that there is nothing."`
+	Targets    []ruleTargetDocument  `json:"targets" maxItems:"20"`
+	Examples   []ruleExampleDocument `json:"examples" maxItems:"50" doc:"Names and where they must lead."`
+}
+
+// ruleTargetDocument is a target of a rule.
+type ruleTargetDocument struct {
+	Service    string `json:"service,omitempty" pattern:"^N2[A-MO-QS-Z]$" default:"N2L"`
+	URL        string `json:"url,omitempty" maxLength:"2000" doc:"With {capture}, {id} or {rest} in it, after the host; none if the status is 404, 406 or 410." example:"https://example.org/HP/{number}"`
+	Type       string `json:"type,omitempty" maxLength:"255" doc:"The media type." example:"text/html"`
+	Language   string `json:"language,omitempty" maxLength:"255" doc:"As in BCP 47." example:"pt-BR"`
+	Order      uint16 `json:"order,omitempty" maximum:"65535" default:"100" doc:"Lower first; those of a higher order are spares."`
+	Preference uint16 `json:"preference,omitempty" maximum:"65535" default:"10" doc:"Within an order, lower first."`
+	TTL        uint32 `json:"ttl,omitempty" maximum:"2592000" doc:"For how many seconds others may keep it; without it the namespace says."`
+	Status     int    `json:"status,omitempty" enum:"301,302,303,307,308,404,406,410" doc:"Of the redirect; without it the namespace says."`
+}
+
+// ruleExampleDocument is a name and what a rule answers for it.
+type ruleExampleDocument struct {
+	Name string `json:"name" maxLength:"4096" doc:"A name of the namespace, in any spelling."`
+	Type string `json:"type,omitempty" maxLength:"255" doc:"The media type that the client accepts; without it, any."`
+	Want string `json:"want,omitempty" maxLength:"8192" doc:"The URL to which it must lead; or 404, 406 or 410; or nothing if the rule must not answer."`
 }
 
 // handlesDocument says how the Handle protocol serves a namespace.

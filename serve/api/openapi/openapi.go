@@ -154,6 +154,7 @@ var documents = map[string]reflect.Type{
 	"Record":      reflect.TypeFor[Record](),
 	"RecordInput": reflect.TypeFor[RecordInput](),
 	"Namespace":   reflect.TypeFor[Namespace](),
+	"Rule":        reflect.TypeFor[Rule](),
 }
 
 // insert gives the fields of schemas that hold a document in JSON the schema of the document.
