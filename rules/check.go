@@ -1,12 +1,17 @@
 package rules
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/urltext"
+)
+
+// Statuses of HTTP, whose package knows sockets.
+const (
+	statusNotFound      = 404
+	statusNotAcceptable = 406
 )
 
 // Outcome is what the rules of a namespace answer for a name that is not registered.
@@ -53,9 +58,9 @@ func (s *Set) Try(schemes *stele.Schemes, ns *stele.Namespace, name, mediaType s
 	best, fit := choose(targets, mediaType)
 	switch {
 	case best < 0:
-		o.Status = http.StatusNotFound
+		o.Status = statusNotFound
 	case !Fits(fit, targets[best].Type):
-		o.Status = http.StatusNotAcceptable
+		o.Status = statusNotAcceptable
 	default:
 		o.Status, o.Type = targets[best].Status, targets[best].Type
 		o.URL, o.Err = m.URL(best, text, "", urltext.IsLiteral(schemes, id))

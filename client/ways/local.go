@@ -157,7 +157,14 @@ func localResult(found *resolver.Resolution, service stele.Service) (client.Resu
 		}
 		return refuse(stele.Gone, "resolve.withdrawn", "it was withdrawn: {reason}", t.Reason)
 	case resolver.Gone:
-		if found.Status == 404 {
+		if found.Rule != nil && found.Rule.Reason != "" {
+			kind := stele.NotFound
+			if found.Status == 410 {
+				kind = stele.Gone
+			}
+			return refuse(kind, "resolve.rule-says-gone", "a rule of {namespace} says that there is nothing: {reason}", found.Namespace.Key(), found.Rule.Reason)
+		}
+		if found.Status == 404 || found.Status == 406 {
 			return refuse(stele.NotFound, "resolve.unavailable-at-present", "its owner says that it is not to be had at present")
 		}
 		return refuse(stele.Gone, "resolve.gone", "its owner says that it is gone")

@@ -58,6 +58,7 @@ var notRemote = map[string]string{
 	"remoterate":     "it starts servers itself",
 	"remotesession":  "it starts servers itself",
 	"remotetls":      "it starts servers itself",
+	"ruleresolve":    "resolve asks the folder",
 	"resolve":        "resolve looks into the folder itself; over HTTP it has a protocol of its own",
 	"resolvedns":     "the same",
 	"resolvednssec":  "the same",
@@ -120,7 +121,7 @@ func remotely(params *testscript.Params) {
 }
 
 // remoteVerbs are those that ask the server instead of the folder.
-var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert replace show history ls find mint ns proposal links usage zone key sign user token import export backup verify")
+var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert replace show history ls find mint ns rule proposal links usage zone key sign user token import export backup verify")
 
 // scripted is the program as sessions run it. If the test says so, it works on the server
 // that has a folder instead of the folder.

@@ -125,7 +125,7 @@ var samples = map[string]sample{
 var judgesEach = []string{"putRecords", "importRecords"}
 
 // notThere are operations that answer callers without a role as if the thing did not exist.
-var notThere = []string{"getNamespace", "getNamespaceHistory", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys", "getLinkChecks", "putLinkChecks", "getUsageSettings", "putUsageSettings", "getProposal", "approveProposal", "declineProposal"}
+var notThere = []string{"getNamespace", "testRules", "getNamespaceHistory", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys", "getLinkChecks", "putLinkChecks", "getUsageSettings", "putUsageSettings", "getProposal", "approveProposal", "declineProposal"}
 
 // unkept are operations that need what only a whole server has: at this site they answer that
 // it is not there.
