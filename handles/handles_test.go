@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -456,5 +457,42 @@ func TestPublicWrite(t *testing.T) {
 	}
 	if rec := f.find("20.500.2/OPEN"); string(rec.Values[0].Data) != "second" || rec.By != "0:public" {
 		t.Errorf("the value is %q, by %s", rec.Values[0].Data, rec.By)
+	}
+}
+
+// TestByRule: a handle for which a rule of its namespace answers has values of type URL. A registered one comes first.
+func TestByRule(t *testing.T) {
+	f := newFixture(t)
+	f.space("20.500.2/", func(ns *stele.Namespace) {
+		ns.Rules = []stele.Rule{{
+			Pattern: "{n:alnum}",
+			Targets: []stele.Target{
+				{Service: stele.N2L, URL: "https://example.org/{n:lower}", TTL: 60, Order: 100, Preference: 10},
+				{Service: stele.N2L, URL: "https://example.org/{n:lower}.ttl", Type: "text/turtle", Order: 100, Preference: 20},
+			},
+			Examples: []stele.RuleExample{{Name: "20.500.2/AB", Want: "https://example.org/ab"}},
+		}}
+	})
+	f.register("20.500.2/KNOWN", text(1, "URL", "https://example.org/registered"))
+	for handle, want := range map[string]string{
+		"20.500.2/abc":   "1 URL https://example.org/abc, 2 URL https://example.org/abc.ttl",
+		"20.500.2/known": "1 URL https://example.org/registered",
+		"20.500.2/a-b":   "refused",
+		"20.500.9/abc":   "refused",
+	} {
+		got := "refused"
+		if found, err := f.Resolve(t.Context(), Asked{Handle: handle}); err == nil {
+			var list []string
+			for _, v := range found.Values {
+				list = append(list, fmt.Sprintf("%d %s %s", v.Index, v.Type, v.Data))
+			}
+			got = strings.Join(list, ", ")
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", handle, got, want)
+		}
+	}
+	if _, err := f.Resolve(t.Context(), Asked{Handle: "20.500.2/abc", Wanted: Selection{Types: []string{"EMAIL"}}}); err == nil {
+		t.Error("it has values of another type")
 	}
 }
