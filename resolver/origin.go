@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/urltext"
 )
 
 // Origins says which servers are trusted to answer for the names that they made, where a name itself says which server
@@ -155,19 +156,20 @@ func (w *walk) origin(ns *stele.Namespace) (res Resolution, ok bool) {
 	if w.hosts[strings.ToLower(at)] {
 		return Resolution{}, false
 	}
-	var b strings.Builder
 	before, after, _ := strings.Cut(w.origins.rest, labelPlace)
-	b.WriteString(w.origins.scheme + "://" + at + before)
-	escape(&b, w.q.ID.String(), placeAfter(before), w.isLiteral())
-	b.WriteString(after)
-	if !w.q.Component && addQuery(&b, w.q.Query) != nil {
-		return Resolution{}, false
+	b := []byte(w.origins.scheme + "://" + at + before)
+	b = append(urltext.Append(b, w.q.ID.String(), urltext.PlaceAfter(before), w.isLiteral()), after...)
+	if !w.q.Component {
+		var err error
+		if b, err = urltext.AppendQuery(b, w.q.Query); err != nil {
+			return Resolution{}, false
+		}
 	}
-	if verify(w.origins.scheme+"://"+at+"/", b.String()) != nil {
+	if urltext.Verify(w.origins.scheme+"://"+at+"/", string(b)) != nil {
 		return Resolution{}, false
 	}
 	if w.q.Trace {
 		w.step("origin", "trace.origin", "the name says that {server} made it, which is trusted to answer for it", at)
 	}
-	return Resolution{Kind: Delegation, Namespace: ns, URL: b.String(), Status: http.StatusFound, TTL: w.ttl}, true
+	return Resolution{Kind: Delegation, Namespace: ns, URL: string(b), Status: http.StatusFound, TTL: w.ttl}, true
 }
