@@ -38,7 +38,8 @@ const (
 	MaxRuleExamples = 50       // of a rule
 )
 
-func (r Rule) equal(other Rule) bool {
+// Equal reports whether two rules are the same in every field.
+func (r Rule) Equal(other Rule) bool {
 	return r.Pattern == other.Pattern && r.Fold == other.Fold && r.Title == other.Title && r.Reason == other.Reason &&
 		slices.Equal(r.Targets, other.Targets) && slices.Equal(r.Examples, other.Examples)
 }

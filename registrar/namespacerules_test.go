@@ -20,10 +20,12 @@ func TestNamespaceRules(t *testing.T) {
 	f := newFixture(t)
 	f.space("https://purl.org/net/")
 	key := f.key("https://purl.org/net/")
-	good := ruleTo("{n:digit}", "https://example.org/{n}", "https://purl.org/net/1", "https://example.org/1")
+	good := func() stele.Rule {
+		return ruleTo("{n:digit}", "https://example.org/{n}", "https://purl.org/net/1", "https://example.org/1")
+	}
 	set := func(change func(ns *stele.Namespace)) error {
 		_, err := f.SetNamespace(f.admin, key, 0, func(ns *stele.Namespace) error {
-			ns.Rules, ns.Hosts, ns.Protocols = []stele.Rule{good}, nil, nil
+			ns.Rules, ns.Hosts, ns.Protocols = []stele.Rule{good()}, nil, nil
 			change(ns)
 			return nil
 		})
@@ -34,7 +36,7 @@ func TestNamespaceRules(t *testing.T) {
 	}
 	for says, change := range map[string]func(ns *stele.Namespace){
 		`rules[0].examples: a rule needs at least one example`: func(ns *stele.Namespace) { ns.Rules[0].Examples = nil },
-		`rules[1].pattern: is the same as rules[0].pattern`:    func(ns *stele.Namespace) { ns.Rules = append(ns.Rules, good) },
+		`rules[1].pattern: is the same as rules[0].pattern`:    func(ns *stele.Namespace) { ns.Rules = append(ns.Rules, good()) },
 		`rules[1].examples[0]: "https://purl.org/net/1": rule 1, {n:digit}, comes first`: func(ns *stele.Namespace) {
 			ns.Rules = append(ns.Rules, ruleTo("{n:any}", "https://example.org/{n}", "https://purl.org/net/1", "https://example.org/1"))
 		},

@@ -127,3 +127,28 @@ func BenchmarkMatch(b *testing.B) {
 		}
 	}
 }
+
+func TestParseLines(t *testing.T) {
+	for line, want := range map[string]stele.RuleExample{
+		"ark:12345/x1 https://h/1":             {Name: "ark:12345/x1", Want: "https://h/1"},
+		" ark:12345/x1  text/turtle  410 ":     {Name: "ark:12345/x1", Type: "text/turtle", Want: "410"},
+		"20.500/a b https://h/1":               {Name: "20.500/a b", Want: "https://h/1"},
+		"https://h/x y/z text/html https://h/": {Name: "https://h/x y/z", Type: "text/html", Want: "https://h/"},
+	} {
+		got, ok := ParseExample(line)
+		if !ok || got != want {
+			t.Errorf("%q: %+v %v", line, got, ok)
+		}
+	}
+	for _, line := range []string{"", "x", " x "} {
+		if x, ok := ParseExample(line); ok {
+			t.Errorf("%q: %+v", line, x)
+		}
+	}
+	if got := ParseTarget("Text/Turtle=https://h/?a=b", 303); got.Type != "text/turtle" || got.URL != "https://h/?a=b" || got.Status != 303 {
+		t.Errorf("%+v", got)
+	}
+	if got := ParseTarget("https://h/?a=b", 0); got.Type != "" || got.URL != "https://h/?a=b" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -65,22 +65,14 @@ func (f *ruleFlags) add(cmd *cobra.Command) {
 func (f *ruleFlags) make(cmd *cobra.Command, pattern string) (stele.Rule, error) {
 	r := f.rule
 	r.Pattern = pattern
-	target := stele.Target{Service: stele.N2L, Order: stele.DefaultOrder, Preference: stele.DefaultPreference, Status: f.status}
 	for _, to := range f.to {
-		t := target
-		// A media type has no colon, and a URL has one before anything else.
-		if kind, url, ok := strings.Cut(to, "="); ok && !strings.Contains(kind, ":") {
-			t.Type, t.URL = strings.ToLower(kind), url
-		} else {
-			t.URL = to
-		}
-		r.Targets = append(r.Targets, t)
+		r.Targets = append(r.Targets, rules.ParseTarget(to, f.status))
 	}
 	if len(f.to) == 0 && stele.IsEmptyStatus(f.status) {
-		r.Targets = append(r.Targets, target)
+		r.Targets = append(r.Targets, rules.ParseTarget("", f.status))
 	}
 	for _, text := range f.examples {
-		x, ok := parseExample(text)
+		x, ok := rules.ParseExample(text)
 		if !ok {
 			return r, usage.Errorf(cmd, "flag.rule-example", "--example needs a name, a blank, and the URL to which it must lead: --example 'ark:12345/x1 https://example.org/1'")
 		}
@@ -90,20 +82,6 @@ func (f *ruleFlags) make(cmd *cobra.Command, pattern string) (stele.Rule, error)
 		r.Examples = append(r.Examples, stele.RuleExample{Name: name})
 	}
 	return r, nil
-}
-
-// parseExample reads 'NAME WANT' or 'NAME TYPE WANT'.
-func parseExample(text string) (x stele.RuleExample, ok bool) {
-	text = strings.TrimSpace(text)
-	at := strings.LastIndexByte(text, ' ')
-	if at < 0 {
-		return x, false
-	}
-	x.Name, x.Want = strings.TrimSpace(text[:at]), text[at+1:]
-	if at = strings.LastIndexByte(x.Name, ' '); at >= 0 && stele.IsMediaType(x.Name[at+1:]) {
-		x.Name, x.Type = strings.TrimSpace(x.Name[:at]), x.Name[at+1:]
-	}
-	return x, x.Name != ""
 }
 
 func (p *program) ruleAddCommand() *cobra.Command {

@@ -278,6 +278,9 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"GET " + Root + "account/tokens/new":       (*call).newToken,
 		"POST " + Root + "account/tokens":          (*call).makeToken,
 
+		"GET " + Root + "rules":              (*call).showRules,
+		"POST " + Root + "rules/add":         (*call).addRule,
+		"POST " + Root + "rules/remove":      (*call).removeRule,
 		"GET " + Root + "members":            (*call).showMembers,
 		"POST " + Root + "members/give":      (*call).grant,
 		"POST " + Root + "members/take":      (*call).ungrant,

@@ -58,7 +58,7 @@ func (c *call) showNamespace() error {
 		v.LinksURL, v.Checked = linksPath(ns.Key(), "links"), checks.On
 	}
 	v.Samples = c.h.o.Registrar.SampleNames(c.ctx, ns, shortSamples)
-	v.Rules = c.policies(ns)
+	v.Rules, v.Patterns, v.PatternsURL = c.policies(ns), len(ns.Rules), rulesURL(ns.Key())
 	if c.h.o.Zones != nil && ns.Prefix != "" {
 		v.ZoneURL, v.Zone, v.Signed = spaceURL("zone", ns.Key()), ns.Publication.Zone, ns.Publication.Signing != stele.NotSigned
 		if len(ns.Publication.Elsewhere) > 0 {
@@ -160,7 +160,7 @@ func (c *call) spaceChanges(a, b *stele.Namespace) (words []string) {
 	}{
 		{"space.title", a.Title == b.Title}, {"space.owner", a.Owner == b.Owner}, {"space.quota", a.Quota == b.Quota}, {"space.minter", a.Minter == b.Minter}, {"space.checked", a.Checked == b.Checked},
 		{"space.hosts", slices.Equal(a.Hosts, b.Hosts)}, {"space.protocols", slices.Equal(a.Protocols, b.Protocols)}, {"edit.promise", a.Persistence == b.Persistence}, {"field.ttl", a.TTL == b.TTL},
-		{"field.status", a.Status == b.Status}, {"space.delegate", a.Delegate == b.Delegate}, {"space.passthrough", a.Passthrough == b.Passthrough}, {"space.reviewed", a.Reviewed == b.Reviewed}, {"space.roles", slices.Equal(a.Grants, b.Grants)},
+		{"field.status", a.Status == b.Status}, {"space.delegate", a.Delegate == b.Delegate}, {"space.passthrough", a.Passthrough == b.Passthrough}, {"rules.title", slices.EqualFunc(a.Rules, b.Rules, stele.Rule.Equal)}, {"space.reviewed", a.Reviewed == b.Reviewed}, {"space.roles", slices.Equal(a.Grants, b.Grants)},
 	} {
 		if !one.same {
 			words = append(words, c.language.Text(one.key))

@@ -21,6 +21,9 @@ type Namespace struct {
 	Quota    uint64
 	Grants   []Grant
 	Rules    []string // what holds there, in sentences
+	Patterns int      // how many rules it has for names that are not registered
+
+	PatternsURL string
 	Samples  []string // such as it makes
 	History  []Version
 
