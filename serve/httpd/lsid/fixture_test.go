@@ -211,5 +211,8 @@ func (c *counter) take() string {
 }
 
 func (c *counter) Redirected(id stele.ID, _ netip.Addr, _, _ string) { c.note("data " + id.String()) }
-func (c *counter) Described(id stele.ID, _ netip.Addr, _ string)     { c.note("metadata " + id.String()) }
-func (c *counter) Failed(id stele.ID, _ netip.Addr, _ string)        { c.note("unknown " + id.String()) }
+func (c *counter) RedirectedByRule(id stele.ID, _ netip.Addr, _, _ string) {
+	c.note("rule " + id.String())
+}
+func (c *counter) Described(id stele.ID, _ netip.Addr, _ string) { c.note("metadata " + id.String()) }
+func (c *counter) Failed(id stele.ID, _ netip.Addr, _ string)    { c.note("unknown " + id.String()) }
