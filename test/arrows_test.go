@@ -39,14 +39,14 @@ var rooms = []room{
 
 	{folder: "mint", may: ".", pure: true},
 	{folder: "ddds", may: ".", pure: true},
-	{folder: "proof", may: ". document", tests: "scheme/all"}, // it computes too, but crypto/x509 knows sockets
+	{folder: "proof", may: ". document", tests: "scheme/all"},                          // it computes too, but crypto/x509 knows sockets
 	{folder: "rules", may: ". ddds internal/urltext", pure: true, tests: "scheme/all"}, // it matches names by patterns, and makes URLs of templates
 	{folder: "namespaces", may: ". mint rules", pure: true, tests: "scheme/all"},
 	{folder: "publish/publishtest", may: ". auth ddds proof publish registrar secret scheme/all store/mem"},
 	{folder: "publish", may: ". internal/dnsrr ddds namespaces rules proof secret", tests: "auth registrar scheme/all store/mem"}, // it computes, but the DNS library knows sockets
-	{folder: "auth/issuer/issuertest"},                                                                                      // a provider for tests
-	{folder: "auth/issuer", may: ". outbound"},                                                                              // it asks OpenID providers who a person is
-	{folder: "auth/password", may: ". internal/limit secret"},                                                               // it hashes passwords and checks codes, and reads no store
+	{folder: "auth/issuer/issuertest"},                                                                                            // a provider for tests
+	{folder: "auth/issuer", may: ". outbound"},                                                                                    // it asks OpenID providers who a person is
+	{folder: "auth/password", may: ". internal/limit secret"},                                                                     // it hashes passwords and checks codes, and reads no store
 	{folder: "auth", may: ".", tests: "store/mem"},
 	{folder: "secret", may: "."},         // it encrypts what others store, and does not know what that is
 	{folder: "outbound", may: "."},       // the way out of the server, with the rule where to

@@ -24,8 +24,8 @@ type Namespace struct {
 	Patterns int      // how many rules it has for names that are not registered
 
 	PatternsURL string
-	Samples  []string // such as it makes
-	History  []Version
+	Samples     []string // such as it makes
+	History     []Version
 
 	Use *UseCard // nil if the user may not see it
 
