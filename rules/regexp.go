@@ -43,10 +43,6 @@ func (e *element) groups() int {
 	return 1
 }
 
-// maxRepeat is the largest number of repetitions that every POSIX library takes
-// (RE_DUP_MAX).
-const maxRepeat = 255
-
 // bounds writes how often something is repeated.
 func bounds(low, high int) string {
 	switch {
