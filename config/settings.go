@@ -196,7 +196,7 @@ var settings = []Setting{
 	{Name: "dns-cache", kind: sizeKind, Usual: "256MB", Example: "1GiB",
 		What: "maximum memory for the cache of packed DNS answers, if dns is on"},
 	{Name: "hdl-cache", kind: sizeKind, Usual: "256MB", Example: "1GiB",
-		What: "maximum memory for the cache of answers of the Handle protocol, allocated as needed, if hdl is on; an answer takes about 200 bytes"},
+		What: "maximum memory for the cache of answers of the Handle protocol, allocated as needed, if hdl is on; an answer takes about 200 bytes; 0: no cache"},
 	{Name: "dns-rate", kind: countKind, Usual: "20", Example: "200",
 		What: "rate limit of DNS answers over UDP: how often per second the server sends the same answer, or the same kind of error, to one network; 0: no limit"},
 	{Name: "dns-connections", kind: positiveKind, Usual: "1000", Example: "10000",

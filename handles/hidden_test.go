@@ -62,7 +62,8 @@ func TestHidden(t *testing.T) {
 			}
 		}
 	}
+	f.want("a name that is taken", f.do("300:20.500.1/MAKER", changes["create"]("20.500.1/HIDDEN")), hdl.HandleExists)
 	f.want("the administrator modifies", f.do(ann, changes["modify"]("20.500.1/HIDDEN")), hdl.Success)
 	f.want("the administrator deletes", f.do(ann, changes["delete"]("20.500.1/HIDDEN")), hdl.Success)
-	f.want("a name that is taken", f.do("300:20.500.1/MAKER", changes["create"]("20.500.1/FREE")), hdl.Success)
+	f.want("a name that is free", f.do("300:20.500.1/MAKER", changes["create"]("20.500.1/FREE")), hdl.Success)
 }

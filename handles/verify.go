@@ -27,12 +27,16 @@ type Proof struct {
 	Nonce   []byte // of the challenge
 	Digest  []byte // of the request that was challenged
 	Answer  []byte
+
+	// Enter waits for a turn to compute; nil: none is needed. It is called once the key or the secret is here, so that
+	// a client that names an identity of a slow server does not hold a turn while others wait.
+	Enter func(ctx context.Context) (leave func(), err error)
 }
 
 // Verify returns the identity that a proof proves: the one that is claimed, with the index of the value
 // that fits if it was claimed without one. A refusal with the code 403 says that it proves none.
 func (s *Service) Verify(ctx context.Context, who Identity, p *Proof) (Identity, error) {
-	return s.verify(ctx, who, claim{kind: p.Type, proves: func(key *hdl.PublicKey, secret []byte) error {
+	return s.verify(ctx, who, claim{kind: p.Type, enter: p.Enter, proves: func(key *hdl.PublicKey, secret []byte) error {
 		if key != nil {
 			return hdl.VerifyKeyAnswer(key, p.Answer, p.Nonce, p.Digest)
 		}
@@ -89,6 +93,7 @@ func (s *Service) VerifyKey(ctx context.Context, who Identity, fits func(key *hd
 type claim struct {
 	kind   string
 	proves func(key *hdl.PublicKey, secret []byte) error
+	enter  func(ctx context.Context) (leave func(), err error)
 	away   func(who Identity) (bool, error) // asks the server that has the secret, if this one does not
 }
 
@@ -111,6 +116,13 @@ func (s *Service) verify(ctx context.Context, who Identity, c claim) (Identity, 
 	values, _, err := s.valuesOf(ctx, id, who.Index, c.kind)
 	if err != nil {
 		return Identity{}, err
+	}
+	if c.enter != nil && len(values) > 0 {
+		leave, err := c.enter(ctx)
+		if err != nil {
+			return Identity{}, err
+		}
+		defer leave()
 	}
 	for i := range values[:min(len(values), maxTried)] {
 		if v := &values[i]; s.provesBy(ctx, id, v, c.kind, c.proves) {

@@ -52,6 +52,7 @@ type webExport struct {
 	out      io.Writer
 	told     func(string, error)
 	progress func(int)
+	lines    int // of the first pass
 	spaces   []*stele.Namespace
 	done     Exported
 	statuses map[int]bool
@@ -70,6 +71,7 @@ type redirect struct {
 
 // each calls f with the redirects of all records. Only the first time it counts and tells.
 func (x *webExport) each(ctx context.Context, first bool, f func(r redirect) error) error {
+	lines := 0
 	for _, key := range x.keys {
 		for rec, err := range x.from.Export(ctx, key, false) {
 			if err != nil {
@@ -79,6 +81,7 @@ func (x *webExport) each(ctx context.Context, first bool, f func(r redirect) err
 				x.progress(1)
 			}
 			list := x.redirects(rec, first)
+			lines += len(list)
 			for _, r := range list {
 				if r.partial {
 					if first {
@@ -95,7 +98,11 @@ func (x *webExport) each(ctx context.Context, first bool, f func(r redirect) err
 			}
 		}
 	}
+	if !first && lines != x.lines {
+		return failf(stele.Conflict, "export.web-changed", "the registry was changed during the export; export again")
+	}
 	if first { // a longer name wins
+		x.lines = lines
 		slices.SortStableFunc(x.partial, func(a, b redirect) int { return cmp.Compare(len(b.path), len(a.path)) })
 	}
 	return nil
@@ -196,17 +203,36 @@ func (x *webExport) statusOf(id stele.ID) (status int) {
 }
 
 // paths returns the paths under which a name is asked for: a URL's own at its host, or the name in all spellings that are not URLs.
+// They are decoded, as web servers compare them. An encoded slash stays as it is, so that the path is told as one that web servers change.
 func (x *webExport) paths(id stele.ID) (list []string, host string) {
-	if u, err := url.Parse(id.String()); err == nil && u.Host != "" {
-		return []string{u.Path}, u.Host
+	text := id.String()
+	if u, err := url.Parse(text); err == nil && u.Host != "" {
+		return []string{decoded(u.EscapedPath())}, u.Host
 	}
-	list = append(list, "/"+id.String())
+	if !strings.Contains(text, "%") {
+		list = append(list, "/"+text)
+		for _, s := range x.schemes.Spellings(id) {
+			if path := "/" + s.Text; !strings.ContainsAny(s.Text, " %") && !strings.Contains(s.Text, "://") && !slices.Contains(list, path) {
+				list = append(list, path)
+			}
+		}
+		return list, ""
+	}
 	for _, s := range x.schemes.Spellings(id) {
-		if path := "/" + s.Text; !strings.Contains(s.Text, "://") && !strings.Contains(s.Text, " ") && !slices.Contains(list, path) {
-			list = append(list, path)
+		if plain, err := url.PathUnescape(s.Text); err == nil && strings.Contains(s.Text, "://") && strings.HasSuffix(plain, text) {
+			return []string{"/" + text}, "" // as in handles, the percent sign is one
 		}
 	}
-	return list, ""
+	return []string{decoded("/" + text)}, ""
+}
+
+// decoded decodes a path, unless a slash is encoded in it.
+func decoded(path string) string {
+	plain, err := url.PathUnescape(path)
+	if err != nil || strings.Contains(strings.ToUpper(path), "%2F") {
+		return path + "//"
+	}
+	return plain
 }
 
 // folds reports whether letters of a name are the same in either case.
@@ -314,18 +340,21 @@ const nginxHead = `# Redirects of persistent identifiers for nginx. Include this
 // nginx writes a map for each status.
 func (x *webExport) nginx(ctx context.Context) error {
 	seed := maphash.MakeSeed()
-	seen, twins := make(map[uint64]bool), make(map[uint64]bool)
+	var seen []uint64
 	if err := x.each(ctx, true, func(r redirect) error {
-		sum := maphash.String(seed, strings.ToLower(r.path))
-		if seen[sum] {
-			twins[sum] = true
-		}
-		seen[sum] = true
+		seen = append(seen, maphash.String(seed, strings.ToLower(r.path)))
 		return nil
 	}); err != nil {
 		return err
 	}
-	clear(seen)
+	slices.Sort(seen)
+	twins := make(map[uint64]bool)
+	for i := range seen[min(1, len(seen)):] {
+		if seen[i] == seen[i+1] {
+			twins[seen[i]] = true
+		}
+	}
+	seen = nil
 	isTwin := func(r redirect) bool { return twins[maphash.String(seed, strings.ToLower(r.path))] }
 	statuses := make([]int, 0, len(x.statuses))
 	for s := range x.statuses {

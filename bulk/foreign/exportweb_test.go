@@ -87,6 +87,8 @@ func webRegistry(t *testing.T) (from *listed, asked map[string]string) {
 	}
 	add("hdl:10.5072/Rivers", stele.Active, stele.Target{URL: "https://example.org/rivers", Status: 308}).Aliases = []stele.ID{alias}
 	add("urn:isbn:9780306406157", stele.Active, stele.Target{URL: "ftp://example.org/isbn"})
+	add("urn:example:a%20b", stele.Active, stele.Target{URL: "https://example.org/blank"})
+	add("hdl:10.5072/a%20b", stele.Active, stele.Target{URL: "https://example.org/percent"})
 	add("https://purl.org/dc/%C3%A9", stele.Active, stele.Target{URL: "https://example.org/dc"})
 	add("http://purl.org/net/x", stele.Active, stele.Target{URL: "https://example.org/old", Status: 410})
 	return from, map[string]string{
@@ -100,6 +102,7 @@ func webRegistry(t *testing.T) (from *listed, asked map[string]string) {
 		"/ark:12345/gone": "410 ", "/ark:12345/hidden": "404 ", "/ark:12345/reserved": "404 ", "/ark:12345/nothing": "404 ",
 		"/10.5072/RIVERS": "308 https://example.org/rivers", "/10.5072/rivers": "308 https://example.org/rivers", "/doi:10.5072/Rivers": "308 https://example.org/rivers",
 		"/ark:12345/alias": "308 https://example.org/rivers", "/urn:isbn:9780306406157": "302 ftp://example.org/isbn",
+		"/urn:example:a%20b": "302 https://example.org/blank", "/10.5072/a%2520b": "302 https://example.org/percent", "/10.5072/a%20b": "404 ",
 		"/dc/%C3%A9": "302 https://example.org/dc", "/net/x": "410 ",
 	}
 }
@@ -112,7 +115,7 @@ func written(t *testing.T, from *listed, to foreign.Target) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (foreign.Exported{Records: 12, Others: 1, Hidden: 2, Choices: 1}); done != want {
+	if want := (foreign.Exported{Records: 14, Others: 1, Hidden: 2, Choices: 1}); done != want {
 		t.Errorf("%+v was written, want %+v", done, want)
 	}
 	return b.String()
@@ -132,6 +135,30 @@ func wantAnswers(t *testing.T, at string, asked map[string]string) {
 		if strings.ReplaceAll(got, "%24", "$") != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
+	}
+}
+
+// TestWebChanged: a path that web servers change is told and left out, and a registry that changes meanwhile ends the export.
+func TestWebChanged(t *testing.T) {
+	id, err := web(t).Parse("https://purl.org/a%2Fb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := &stele.Record{ID: id, State: stele.Active, Targets: []stele.Target{{Service: stele.N2L, URL: "https://example.org/"}}}
+	var told []string
+	var b bytes.Buffer
+	done, err := foreign.ExportWeb(t.Context(), &listed{records: []*stele.Record{rec}}, []stele.NamespaceKey{{}}, web(t), &b, foreign.Htaccess, func(name string, what error) { told = append(told, what.Error()) }, nil)
+	if err != nil || done.Records != 0 || len(told) != 1 || !strings.Contains(told[0], "web servers change such a path") {
+		t.Errorf("%+v, %v, %q", done, err, told)
+	}
+	from, _ := webRegistry(t)
+	progress := func(int) {
+		if len(from.records) == 17 {
+			from.records = append(from.records, from.records[0])
+		}
+	}
+	if _, err := foreign.ExportWeb(t.Context(), from, []stele.NamespaceKey{{}}, web(t), &b, foreign.NginxMap, func(string, error) {}, progress); stele.KindOf(err) != stele.Conflict {
+		t.Errorf("a registry that changes: %v", err)
 	}
 }
 

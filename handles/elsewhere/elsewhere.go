@@ -26,6 +26,7 @@ const (
 	keepNone   = time.Minute      // that there is no such value
 	maxKept    = 1000             // answers
 	maxValues  = 16               // of one answer
+	maxOctets  = 16 << 10         // of an answer that is kept
 	clientRate = 1                // questions a second of one client
 	burst      = 20
 	atOnce     = 8 // questions of all clients
@@ -102,8 +103,17 @@ func (a *Asker) Values(ctx context.Context, handle string, index uint32, kind st
 	if err != nil {
 		return nil, err
 	}
-	a.keep(key, values, life)
+	if octets(values) <= maxOctets {
+		a.keep(key, values, life)
+	}
 	return values, nil
+}
+
+func octets(values []stele.HandleValue) (n int) {
+	for i := range values {
+		n += len(values[i].Data) + len(values[i].Type)
+	}
+	return n
 }
 
 // Verify implements [handles.Elsewhere].

@@ -21,11 +21,12 @@ type fake struct {
 	certified bool
 	err       error
 	secret    []byte
+	size      int // of the data of values, if it is not 3
 }
 
 func (f *fake) Resolve(_ context.Context, q hdlclient.Query) (hdlclient.Answer, error) {
 	f.asked++
-	return hdlclient.Answer{Handle: q.Handle, Certified: f.certified, Values: []hdl.Value{{Index: 300, Type: []byte("HS_PUBKEY"), Data: []byte("key"), TTL: 60, Permissions: 14}}}, f.err
+	return hdlclient.Answer{Handle: q.Handle, Certified: f.certified, Values: []hdl.Value{{Index: 300, Type: []byte("HS_PUBKEY"), Data: append([]byte("key"), make([]byte, f.size)...), TTL: 60, Permissions: 14}}}, f.err
 }
 
 func (f *fake) VerifyAnswer(_ context.Context, q hdl.VerifyRequest) (right, certified bool, err error) {
@@ -46,6 +47,10 @@ func TestValues(t *testing.T) {
 			t.Errorf("%d values after %d questions, %v; want %d, %d and %t", len(got), f.asked, err, values, asked, fails)
 		}
 	}
+	f.size = maxOctets // too much to keep
+	look("20.500.1/LONG", 1, 1, false)
+	look("20.500.1/LONG", 1, 2, false)
+	f.size, f.asked = 0, 0
 	look("20.500.1/A", 1, 1, false)
 	look("20.500.1/A", 1, 1, false)
 	now = now.Add(time.Minute)

@@ -59,8 +59,10 @@ func (b *Batch) Message(int) ([]byte, netip.AddrPort) { return b.message, b.from
 // Room is where the next answer is written.
 func (b *Batch) Room() []byte { return b.out[:0] }
 
-// Answer sends an answer, when the batch is flushed. The caller does not change it until then.
-func (b *Batch) Answer(_ int, answer []byte) { b.answered, b.waiting = answer, true }
+// Answer sends an answer, when the batch is flushed. It copies the answer.
+func (b *Batch) Answer(_ int, answer []byte) {
+	b.answered, b.waiting = append(b.answered[:0], answer...), true
+}
 
 // Origin says, for an answer to message i, to which address that was sent.
 func (b *Batch) Origin(int) []byte { return nil }

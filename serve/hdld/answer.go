@@ -91,6 +91,9 @@ func (s *Server) work(ctx context.Context, q *call) bool {
 		_ = q.send(s.unreadable(err))
 		return false
 	}
+	if q.via == viaUDP && !q.m.Envelope.Encrypted && q.m.Header.Response != 0 {
+		return true // it is an answer: two servers that answered each other's would never end
+	}
 	q.major3 = isMajor3(&q.m)
 	if q.sent == 0 {
 		q.sent = len(q.raw)

@@ -189,16 +189,12 @@ func (s *Server) prove(ctx context.Context, q *call, claimed handles.Identity, p
 	if err := s.guesses.Take(limit.Client(q.from.Addr()), 1, s.o.Now()); err != nil {
 		return handles.Identity{}, &handles.Refusal{Code: hdl.ServerBusy, Err: err}
 	}
-	leave, err := s.turn(ctx, q, s.proofs)
-	if err != nil {
-		return handles.Identity{}, err
-	}
-	defer leave()
+	p.Enter = func(ctx context.Context) (func(), error) { return s.turn(ctx, q, s.proofs) }
 	switch p.Type {
 	case hdl.TypePublicKey, hdl.TypeSecretKey:
 		who, err := s.o.Handles.Verify(ctx, claimed, p)
 		if err == nil && p.Type == hdl.TypePublicKey {
-			// A right proof is not a guess, and verifying a signature costs little: who reads many handles proves themselves for each.
+			// A right proof is not a guess, and verifying a signature costs little: a client that reads many handles sends one for each.
 			s.guesses.Spend(limit.Client(q.from.Addr()), -1, s.o.Now())
 		}
 		return who, err

@@ -42,7 +42,7 @@ type waiting struct {
 }
 
 // challenges are those that wait for an answer, outside of sessions. A client that has too many loses its oldest one; when there
-// are too many in all, the oldest one is forgotten, and those first whose requests came from addresses that anyone can write into a datagram.
+// are too many in all, the oldest one is forgotten, and first those whose requests came by datagrams, in which a sender can forge its address.
 // So a flood of requests that are never answered does not lock out those that are.
 type challenges struct {
 	most int

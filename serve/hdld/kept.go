@@ -15,8 +15,8 @@ import (
 // is spelled like another gets the same values, without being read. Entries hold what any client may read, and nothing else: see
 // [Server.keep].
 //
-// An entry is good while its epoch is current: a write of the record, or of a namespace, ends it before the write is
-// acknowledged (see [handles.Epoch]). New entries overwrite the oldest ones.
+// An entry is good while its epoch is current: a write of the record, or of a namespace, by this server ends it before the write is
+// acknowledged (see [handles.Epoch]), and one by another server as soon as this one has followed it. New entries overwrite the oldest ones.
 type kept struct {
 	seed    maphash.Seed
 	entries *slab.Slab
@@ -47,7 +47,11 @@ const (
 	usualCache = 256 << 20
 )
 
+// newKept returns the memory for so many bytes of answers. With a negative size nothing is kept: the nil kept.
 func newKept(size int) *kept {
+	if size < 0 {
+		return nil
+	}
 	return &kept{seed: maphash.MakeSeed(), entries: slab.New(slab.Options{Bytes: uint64(max(size, 1<<20)), EntryBytes: slotBytes, MaxEntry: maxEntry, MinParts: minParts, Overwrite: true})}
 }
 
@@ -62,6 +66,9 @@ func is(e, body []byte, flags uint8) bool {
 
 // find appends the values that answer a request to dst.
 func (k *kept) find(dst, body []byte, flags uint8, service *handles.Service) (_ []byte, ok bool) {
+	if k == nil {
+		return dst, false
+	}
 	hash := k.hash(body, flags)
 	part := k.entries.Part(hash)
 	part.RLock()
@@ -82,7 +89,7 @@ func (k *kept) find(dst, body []byte, flags uint8, service *handles.Service) (_ 
 // put keeps the values that answer a request, if there is room.
 func (k *kept) put(body []byte, flags uint8, values []byte, epoch handles.Epoch) {
 	size := entryHead + len(body) + len(values)
-	if size > maxEntry {
+	if k == nil || size > maxEntry {
 		return
 	}
 	hash := k.hash(body, flags)
@@ -107,4 +114,8 @@ func (k *kept) put(body []byte, flags uint8, values []byte, epoch handles.Epoch)
 }
 
 // close returns the memory to the system. Nothing is found from then on.
-func (k *kept) close() { k.entries.Close() }
+func (k *kept) close() {
+	if k != nil {
+		k.entries.Close()
+	}
+}

@@ -297,3 +297,17 @@ func TestKnownAllocates(t *testing.T) {
 		t.Errorf("%v allocations for an answer", n)
 	}
 }
+
+// TestNothingKept: a server may be told to keep nothing.
+func TestNothingKept(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.CacheBytes = -1 })
+	at := f.listen()
+	for range 3 {
+		if m := parse(t, overUDP(t, at, ask("20.500.99999/abc-1", hdl.PublicOnly))); m.Header.Response != hdl.Success {
+			t.Errorf("the code is %d", m.Header.Response)
+		}
+	}
+	if answer, ok := f.known(nil, ask("20.500.99999/abc-1", hdl.PublicOnly), f.o.Now()); ok {
+		t.Errorf("%x is kept", answer)
+	}
+}

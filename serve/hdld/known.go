@@ -53,7 +53,7 @@ func plain(request []byte) (e hdl.Envelope, body []byte, flags hdl.Flags, ok boo
 		return e, nil, 0, false
 	}
 	m, err := hdl.Parse(request)
-	if err != nil || m.Credential != nil || m.Header.Flags&(hdl.Certify|hdl.ReturnDigest) != 0 ||
+	if err != nil || m.Header.Response != 0 || m.Credential != nil || m.Header.Flags&(hdl.Certify|hdl.ReturnDigest) != 0 ||
 		len(m.Body) < 4 || uint64(binary.BigEndian.Uint32(m.Body)) > uint64(len(m.Body)-4) {
 		return e, nil, 0, false
 	}

@@ -100,7 +100,7 @@ func (s *Server) resolve(ctx context.Context, q *call) error {
 		return err
 	}
 	if found.Restricted {
-		return s.administrate(ctx, q, &reading{s, asked, found})
+		return s.administrate(ctx, q, &reading{s, asked, found.ID, len(handles.Readable(found.Values)) > 0})
 	}
 	answer, values := valuesBody(asked.Handle, found.Values)
 	s.keep(q, found, values)
@@ -115,11 +115,13 @@ func valuesBody(handle string, list []stele.HandleValue) (body, values []byte) {
 	return body, body[begin:]
 }
 
-// reading is the resolution of a handle whose values are not all for the public.
+// reading is the resolution of a handle whose values are not all for the public. While it waits for a proof it has no values, which would
+// take more memory than the request.
 type reading struct {
-	s     *Server
-	asked handles.Asked
-	found *handles.Found
+	s        *Server
+	asked    handles.Asked
+	id       stele.ID
+	readable bool // administrators may read one of the values
 }
 
 func (r *reading) begin(context.Context) error { return nil }
@@ -129,7 +131,10 @@ func (r *reading) claim(ctx context.Context, who handles.Identity) error {
 }
 
 func (r *reading) authorise(ctx context.Context, who handles.Identity) error {
-	_, err := r.s.o.Handles.MayReadValues(ctx, who, r.found)
+	_, err := r.s.o.Handles.MayRead(ctx, who, r.id)
+	if err == nil && !r.readable {
+		err = refuse(hdl.ValuesNotFound, "")
+	}
 	return err
 }
 

@@ -38,7 +38,7 @@ type Options struct {
 	Site func() *Site
 
 	Sockets    int    // UDP sockets of an address; 0: as many as there are processors to use
-	CacheBytes int    // for answers that are kept; 0: 256 MiB, of which it takes what it uses
+	CacheBytes int    // for answers that are kept; 0: 256 MiB, of which it takes what it uses; negative: none are kept
 	Limits     Limits // zero fields stand for the numbers beside them
 
 	// AdminUDP says that UDP is an interface for administration too. In HS_SITE it usually is one for
@@ -161,7 +161,7 @@ func New(o Options) *Server {
 
 func newTurns() *limit.Turns { return limit.NewTurns(dearAtOnce, dearWaiting, dearWait) }
 
-// turn waits for a turn to compute something. Over UDP it does not wait: those who read datagrams have others to answer.
+// turn waits for a turn to compute something. Over UDP it does not wait: the goroutines that read datagrams have others to answer.
 func (s *Server) turn(ctx context.Context, q *call, t *limit.Turns) (leave func(), err error) {
 	if q.via == viaUDP {
 		var cancel context.CancelFunc

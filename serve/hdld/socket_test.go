@@ -248,6 +248,90 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// TestAnswersAreNotAnswered: a datagram that is an answer, of this server or another one, and an empty one get no answer, or two servers that are
+// made to think of each other as clients would send for ever.
+func TestAnswersAreNotAnswered(t *testing.T) {
+	f := newFixture(t)
+	at := f.listen()
+	good := ask("20.500.99999/abc-1", hdl.PublicOnly)
+	first := overUDP(t, at, good)
+	c, err := net.Dial("udp", at.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	before := f.stats.udp.Load()
+	answers := [][]byte{first, f.unreadable(nil), {}}
+	for _, answer := range answers {
+		if _, err := c.Write(answer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The last one is answered, and nothing before it.
+	other := ask("20.500.99999/missing", hdl.PublicOnly)
+	ends := time.Now().Add(patience)
+	b := make([]byte, hdl.MaxDatagram)
+	for {
+		if _, err := c.Write(other); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+		n, err := c.Read(b)
+		if err != nil && time.Now().Before(ends) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := parse(t, b[:n]); m.Header.Response != hdl.HandleNotFound {
+			t.Errorf("an answer was answered with the code %d", m.Header.Response)
+		}
+		break
+	}
+	for f.stats.udp.Load() < before+3 && time.Now().Before(ends) { // until the server has seen them all
+		time.Sleep(time.Millisecond)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	for {
+		n, err := c.Read(b)
+		if err != nil {
+			break
+		}
+		if n == 0 || parse(t, b[:n]).Header.Response != hdl.HandleNotFound {
+			t.Errorf("an answer was answered: %x", b[:n])
+		}
+	}
+}
+
+// TestNothingSent: where an answer would be too long for an address that may be forged, and the short one too, nothing is sent, not even an empty
+// datagram.
+func TestNothingSent(t *testing.T) {
+	f := newFixture(t)
+	q := &call{via: viaUDP, from: netip.MustParseAddrPort("192.0.2.1:1000")}
+	for f.spare.Take("192.0.2.1", 1000, f.o.Now()) == nil {
+	}
+	if got := f.bounded(make([]byte, 10_000), &q.m, q.from, 1, f.o.Now()); len(got) != 0 {
+		t.Errorf("%d octets are sent", len(got))
+	}
+	at := f.listen()
+	for f.spare.Take("127.0.0.1", 1000, f.o.Now()) == nil {
+	}
+	c, err := net.Dial("udp", at.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for range 20 {
+		if _, err := c.Write([]byte{1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+	if n, err := c.Read(make([]byte, 100)); err == nil {
+		t.Errorf("a datagram of %d octets came back", n)
+	}
+}
+
 // TestFlood: thousands of sessions and challenges that nobody finishes, and fragments that never complete, take
 // bounded memory; a client that finishes is not locked out.
 func TestFlood(t *testing.T) {

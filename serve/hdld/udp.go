@@ -46,7 +46,7 @@ func (s *Server) answerBatch(b *datagram.Batch, n int, later *datagram.Queue) {
 	now := s.o.Now()
 	for i := range n {
 		request, from := b.Message(i)
-		if request == nil || from.Port() == 0 {
+		if len(request) == 0 || from.Port() == 0 {
 			continue // no client sends it
 		}
 		if b.IsFull() {
@@ -68,7 +68,10 @@ func (s *Server) answerBatch(b *datagram.Batch, n int, later *datagram.Queue) {
 		if err != nil {
 			continue // what is not a message is not known
 		}
-		for part := range hdl.Datagrams(s.bounded(answer, &m, from, len(request), now), isMajor3(&m)) {
+		if answer = s.bounded(answer, &m, from, len(request), now); len(answer) == 0 {
+			continue
+		}
+		for part := range hdl.Datagrams(answer, isMajor3(&m)) {
 			if b.IsFull() {
 				_ = b.Flush()
 			}
@@ -93,6 +96,9 @@ func (s *Server) datagram(c *net.UDPConn, r *datagram.Request) {
 		if !q.proved {
 			answer = s.bounded(answer, &q.m, q.from, q.sent, now)
 		}
+		if len(answer) == 0 {
+			return nil
+		}
 		for part := range hdl.Datagrams(answer, q.major3) {
 			if _, _, err := c.WriteMsgUDPAddrPort(part, r.Origin, r.From); err != nil {
 				return err
@@ -113,7 +119,7 @@ const amplification = 3
 // bounded returns what may go to an address that may be forged, of which so many octets came: the answer; or a short one in its place;
 // or nothing, if that were too long as well. The protocol knows no answer that sends the client to TCP, as the DNS has one, so
 // that longer answers are part of it: each network gets some of them, and beyond that the code 2, on which clients ask again
-// over TCP. Who answered a challenge or has a session is where they say they are.
+// over TCP. A client that answered a challenge or has a session has proved its address.
 func (s *Server) bounded(answer []byte, asked *hdl.Message, to netip.AddrPort, sent int, now time.Time) []byte {
 	more := len(answer) - amplification*sent
 	if more <= 0 || s.spare.Take(limit.Client(to.Addr()), float64(more), now) == nil {

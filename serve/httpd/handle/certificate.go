@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/stele-id/stele/handles"
+	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -33,7 +34,9 @@ func (h *Handler) byCertificate(r *http.Request, wanted bool) (caller, *failure)
 	}
 	who, err := h.o.Handles.ParseIdentity(claim)
 	if err == nil { // a key is not guessed, so that this is not counted
-		who, err = h.o.Handles.VerifyKey(r.Context(), who, func(key *hdl.PublicKey) bool { return isKey(key, chain[0].PublicKey) })
+		// Questions to other servers are counted for the client's address.
+		ctx := handles.WithClient(r.Context(), limit.Client(h.o.Client(r)))
+		who, err = h.o.Handles.VerifyKey(ctx, who, func(key *hdl.PublicKey) bool { return isKey(key, chain[0].PublicKey) })
 		if err == nil {
 			c.who, c.known = who, true
 			return c, nil

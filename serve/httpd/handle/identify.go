@@ -195,6 +195,9 @@ func (h *Handler) prove(r *http.Request, f *Fields, nonce []byte, kind string) (
 	default:
 		return handles.Identity{}, &failure{text: notVerified}
 	}
+	if rounds > 0 {
+		p.Enter = h.dear.Enter
+	}
 	return h.try(r, f.ID, rounds, func(ctx context.Context, who handles.Identity) (handles.Identity, error) {
 		return h.o.Handles.Verify(ctx, who, &p)
 	})
@@ -208,13 +211,6 @@ func (h *Handler) try(r *http.Request, claim string, rounds uint64, verify func(
 	address, now := limit.Client(h.o.Client(r)), h.o.Now()
 	if err := h.guesses.Take(address, 0, now); err != nil {
 		return handles.Identity{}, failed(err)
-	}
-	if rounds > 0 {
-		leave, err := h.dear.Enter(r.Context())
-		if err != nil {
-			return handles.Identity{}, failed(err)
-		}
-		defer leave()
 	}
 	who, err := h.o.Handles.ParseIdentity(claim)
 	if err == nil {
