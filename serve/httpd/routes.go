@@ -170,7 +170,7 @@ func (h *Handler) ready(w http.ResponseWriter, r *http.Request, t requestTarget)
 // robots tells crawlers to read identifiers, and not the many forms of the same records.
 func (h *Handler) robots(w http.ResponseWriter, r *http.Request, _ requestTarget) {
 	w.Header()["Cache-Control"] = oneDay
-	h.write(w, r, http.StatusOK, textType, []byte("User-agent: *\nDisallow: /.ezid/\nDisallow: /.memento/\nDisallow: /.timemap/\nDisallow: /.usage/\nDisallow: /api/\nDisallow: /uri-res/\n"))
+	h.write(w, r, http.StatusOK, textType, []byte("User-agent: *\nDisallow: /.ezid/\nDisallow: /.memento/\nDisallow: /.timemap/\nDisallow: /.usage/\nDisallow: /api/\nDisallow: /authority/\nDisallow: /uri-res/\n"))
 }
 
 // asset answers with a file of the pages.

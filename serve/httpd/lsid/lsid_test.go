@@ -277,6 +277,13 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// Crawlers read names, and not the forms of the same records for other clients.
+func TestRobots(t *testing.T) {
+	if w := newAuthority(t).get("/robots.txt"); !strings.Contains(w.body, "Disallow: /authority/\n") {
+		t.Error(w.body)
+	}
+}
+
 func TestForeign(t *testing.T) {
 	off := newAuthority(t, func(_ *httpd.Options, o *lsid.Options) { o.Foreign, o.Names = nil, nil })
 	off.put("urn:lsid:example.org:ns:one", stele.Record{})
