@@ -33,7 +33,7 @@ SOAK ?= 1000
 # them make a cluster with Patroni and etcd, from which a network namespace cuts one of us off.
 # pg_dump and MariaDB's dump write what a Handle server keeps in SQL. Exim takes our mail (OpenSMTPD of Debian 12 can't do TLS with its OpenSSL). Chromium shows our pages. The pages for administrators are followed on an empty machine, a
 # container of systemd's made by mmdebstrap.
-NEEDS := gcc:build-essential curl:curl perl:perl named-checkzone:bind9-utils kzonecheck:knot-dnssecutils nsd-checkzone:nsd \
+NEEDS := gcc:build-essential curl:curl perl:perl db_load:db-util named-checkzone:bind9-utils kzonecheck:knot-dnssecutils nsd-checkzone:nsd \
 	named:bind9 knotd:knot unbound:unbound dig:bind9-dnsutils kdig:knot-dnsutils pdns_server:pdns-server \
 	delv:bind9-dnsutils dnssec-verify:bind9-utils ldns-verify-zone:ldnsutils \
 	$(or $(firstword $(wildcard /usr/lib/*/pdns/libbindbackend.so)),/usr/lib/pdns/libbindbackend.so):pdns-backend-bind \

@@ -273,7 +273,7 @@ func (c *Committer) begin(ctx context.Context) (err error) {
 
 // namespace adds the namespace of a row, or changes it in an update.
 func (c *Committer) namespace(ctx context.Context, row *Row) error {
-	row.Err = c.To.IngestNamespace(ctx, row.Namespace, registrar.ImportOptions{Update: c.Options.Update, DryRun: c.Options.DryRun})
+	row.Err = c.To.IngestNamespace(ctx, row.Namespace, registrar.ImportOptions{Update: c.Options.Update, DryRun: c.Options.DryRun, Progress: row.Progress})
 	if !row.Rejected() {
 		return nil
 	}

@@ -113,7 +113,7 @@ func (p *Parser) parseLine(row *Row) {
 	}
 	var said registrar.Line
 	said, row.Err = registrar.ParseLine(p.schemes, text)
-	row.Record, row.Namespace = said.Record, said.Namespace
+	row.Record, row.Namespace, row.Progress = said.Record, said.Namespace, said.Progress
 }
 
 // nameLine returns a line of JSON, with a placeholder if it is an object without a name.

@@ -42,6 +42,7 @@ type Row struct {
 	Record    *stele.Record
 	Patch     []byte // what is merged with a registered record, as a document; nil if the record says everything
 	Namespace *stele.Namespace
+	Progress  registrar.Progress      // of the namespace's minter, in another registry or program
 	Nameless  bool                    // a name will be made for it; Record has a placeholder
 	Changes   []registrar.FieldChange // of a registered record, in a dry run of an update
 	Err       error

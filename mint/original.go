@@ -135,6 +135,10 @@ func (s *Subcounters) Clone() *Subcounters {
 // Template returns the template with its mask as it is after some growth.
 func (s *Subcounters) Template(growth int) Template { return s.masks[growth] }
 
+// RangeSize returns how many numbers a subcounter of the present mask has, except for the last one, and how
+// many subcounters there are.
+func (s *Subcounters) RangeSize() (size uint64, ranges int) { return s.size, s.ranges() }
+
 // Total returns how many names there are in all, with all that the mask grows to.
 func (s *Subcounters) Total() (n uint64) {
 	for _, t := range s.masks {

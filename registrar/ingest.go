@@ -40,6 +40,9 @@ type ImportOptions struct {
 	// its place in the chunk, and with the fields that change. It may be nil.
 	Changed func(i int, fields []FieldChange)
 
+	// Progress is how far the minter of a namespace is that comes from another registry or program.
+	Progress minting.Progress
+
 	// DryRun finds every error that the import would find, and writes nothing. It
 	// does not see what an earlier chunk would have written.
 	DryRun bool

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document"
-	"github.com/stele-id/stele/registrar/minting"
 )
 
 // IngestNamespace imports a namespace from another registry: it is added, or in an
@@ -21,7 +20,7 @@ func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o 
 	have, err := r.Namespace(ctx, ns.Key())
 	switch {
 	case err == nil && bytes.Equal(AppendSettings(nil, have), AppendSettings(nil, ns)):
-		return ErrUnchanged
+		return r.ingestProgress(ctx, ns, o)
 	case err == nil && have.Version > 0 && !o.Update:
 		return refuse(op, stele.ID{}, stele.Conflict, "import.namespace-settings-differ", "the namespace {namespace} is there with other settings; only an update changes them", ns.Key())
 	case err != nil && !errors.Is(err, stele.NotFound):
@@ -30,7 +29,7 @@ func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o 
 		return r.rehearseNamespace(ctx, op, ns)
 	}
 	if ns.Minter.Kind == stele.MinterNOID && (have == nil || have.Minter != ns.Minter) {
-		if err := r.ShutTemplate(ctx, ns.Key(), ns.Minter, minting.Progress{}); err != nil {
+		if err := r.ShutTemplate(ctx, ns.Key(), ns.Minter, o.Progress); err != nil {
 			return err
 		}
 	}
@@ -46,6 +45,25 @@ func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o 
 		return nil
 	}, keepSeed)
 	return err
+}
+
+// ingestProgress lets the template of a namespace that has these settings already continue where another
+// program is. ErrUnchanged if it is as far here.
+func (r *Registrar) ingestProgress(ctx context.Context, ns *stele.Namespace, o ImportOptions) error {
+	if ns.Minter.Kind != stele.MinterNOID || o.Progress.Given == 0 {
+		return ErrUnchanged
+	}
+	status, err := r.MinterStatus(ctx, ns.Key())
+	if err != nil {
+		return err
+	}
+	if status.Given >= o.Progress.Given {
+		return ErrUnchanged
+	}
+	if o.DryRun {
+		return administrate(ctx, "import", stele.ID{})
+	}
+	return r.ShutTemplate(ctx, ns.Key(), ns.Minter, o.Progress)
 }
 
 // rehearseNamespace finds out whether a namespace could be written so.

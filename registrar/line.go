@@ -7,19 +7,25 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
+// Progress is how far the minter of another registry or program is; see [minting.Progress].
+type Progress = minting.Progress
+
 // Line is a line of JSON as an export has it: a record, or a namespace in
-// {"namespace":{...}}.
+// {"namespace":{...}}. A namespace whose minter comes from elsewhere may say how far that is:
+// {"namespace":{...},"progress":{"given":2191,"counters":"9,7,8"}}.
 type Line struct {
 	Record    *stele.Record
 	Namespace *stele.Namespace
+	Progress  minting.Progress
 }
 
 // ParseLine reads a line. An error, of Kind Invalid, if it is neither.
 func ParseLine(schemes *stele.Schemes, text []byte) (l Line, err error) {
 	if IsNamespaceLine(text) {
-		l.Namespace, err = parseNamespaceLine(schemes, text)
+		l.Namespace, l.Progress, err = parseNamespaceLine(schemes, text)
 	} else {
 		l.Record, err = document.DecodeRecord(schemes, text)
 	}
@@ -32,26 +38,52 @@ func IsNamespaceLine(text []byte) bool {
 	return ok && bytes.HasPrefix(bytes.TrimLeft(inside, " \t"), []byte(`"namespace"`))
 }
 
-func parseNamespaceLine(schemes *stele.Schemes, text []byte) (*stele.Namespace, error) {
+func parseNamespaceLine(schemes *stele.Schemes, text []byte) (ns *stele.Namespace, p minting.Progress, err error) {
+	inside, p, err := cutNamespaceLine(text)
+	if err != nil {
+		return nil, p, badLine(err)
+	}
+	ns, err = document.DecodeNamespace(schemes, inside)
+	return ns, p, err
+}
+
+// cutNamespaceLine returns the namespace of a line as its text, and the progress.
+func cutNamespaceLine(text []byte) (inside json.RawMessage, p minting.Progress, err error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
-	var inside json.RawMessage
+	dec.DisallowUnknownFields()
 	for range 2 { // the brace and the name, which are known to be there
 		if _, err := dec.Token(); err != nil {
-			return nil, badLine(err)
+			return nil, p, err
 		}
 	}
 	if err := dec.Decode(&inside); err != nil {
-		return nil, badLine(err)
+		return nil, p, err
 	}
-	if end, err := dec.Token(); err != nil {
-		return nil, badLine(err)
-	} else if end != json.Delim('}') {
-		return nil, badLine(stele.Messagef("import.namespace-line-has-more", "a line with a namespace has nothing beside it; write a line for each"))
+	end, err := dec.Token()
+	if err == nil && end == "progress" {
+		var said progressLine
+		if err := dec.Decode(&said); err != nil {
+			return nil, p, err
+		}
+		p = minting.Progress(said)
+		end, err = dec.Token()
+	}
+	if err != nil {
+		return nil, p, err
+	}
+	if end != json.Delim('}') {
+		return nil, p, stele.Messagef("import.namespace-line-has-more", "a line with a namespace has nothing beside it except the progress of its minter; write a line for each")
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return nil, badLine(stele.Messagef("import.namespace-followed", "something follows the namespace; write a line for each"))
+		return nil, p, stele.Messagef("import.namespace-followed", "something follows the namespace; write a line for each")
 	}
-	return document.DecodeNamespace(schemes, inside)
+	return inside, p, nil
+}
+
+// progressLine is the progress of a minter in JSON.
+type progressLine struct {
+	Given    uint64 `json:"given"`
+	Counters string `json:"counters,omitempty"`
 }
 
 func badLine(err error) error {
@@ -60,6 +92,18 @@ func badLine(err error) error {
 
 // AppendNamespaceLine appends the line of a namespace, with its end.
 func AppendNamespaceLine(b []byte, ns *stele.Namespace) []byte {
+	return AppendNamespaceProgress(b, ns, minting.Progress{})
+}
+
+// AppendNamespaceProgress appends the line of a namespace whose minter comes from elsewhere, with its end.
+func AppendNamespaceProgress(b []byte, ns *stele.Namespace, p minting.Progress) []byte {
 	b = AppendSettings(append(b, `{"namespace":`...), ns)
+	if p != (minting.Progress{}) {
+		said, err := json.Marshal(progressLine(p))
+		if err != nil { // of a number and a text it never fails
+			panic(err)
+		}
+		b = append(append(b, `,"progress":`...), said...)
+	}
 	return append(b, '}', '\n')
 }

@@ -83,7 +83,7 @@ func (r *Registry) Ingest(ctx context.Context, records []*stele.Record, o regist
 // IngestNamespace imports a namespace from another registry.
 func (r *Registry) IngestNamespace(ctx context.Context, ns *stele.Namespace, o registrar.ImportOptions) error {
 	o.Name, o.Bookmark = "", nil
-	lines, err := r.ingest(ctx, registrar.AppendNamespaceLine(nil, ns), o)
+	lines, err := r.ingest(ctx, registrar.AppendNamespaceProgress(nil, ns, o.Progress), o)
 	if err != nil {
 		return err
 	}

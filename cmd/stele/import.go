@@ -70,6 +70,13 @@ and writes them to a file (see --list), so that an import that was interrupted c
 A handle that can't be read is rejected, with the reason. With --server, too, this program
 asks the Handle server, and not the server of the registry.
 
+With --from noid import reads what Noid, Nog and egg have: 'db_dump -p noid.bdb', 'noid
+dbinfo dump', 'egg iddump', or the state of a minter in JSON. Names keep their targets,
+dates and holds, and all other elements as metadata. The minter of the file continues
+here, with --create-namespaces in a namespace of its own: its counters are imported, so
+that the next name is the one that it would have given. It is shut until 'stele ns skip',
+because the original may have issued names since the dump.
+
 Import prints the number of the import. 'stele import ls' lists imports, and 'stele
 revert --import NUMBER' undoes one.
 
@@ -90,6 +97,7 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
   stele import --from handle --with-admins --with-secrets handles.dump nas.dump dbtxns.log
   stele import --from handle --format sql --map pids=handles dump.sql.gz
   stele import --from handle --live hdl.example.org --identity 300:0.NA/20.500.12345 --identity-key admpriv.bin --with-admins --create-namespaces 20.500.12345
+  stele import --from noid --create-namespaces noid.dump
   stele import ls`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.handle.from != "" && len(args) > 1 {

@@ -15,34 +15,43 @@ import (
 	"github.com/stele-id/stele/cmd/stele/usage"
 )
 
-// foreignFlags are the flags of import for files of Handle servers.
+// foreignFlags are the flags of import for files of other systems.
 type foreignFlags struct {
 	from       string
+	prefix     string
 	format     string
 	admins     bool
 	secrets    bool
 	namespaces bool
 }
 
-// fromHandle is the system whose files --from names.
-const fromHandle = "handle"
+// The systems whose files --from names.
+const (
+	fromHandle = "handle"
+	fromNOID   = "noid"
+)
 
 func (h *foreignFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&h.from, "from", "", "`system` that the files come from: handle")
-	flags.StringVar(&h.format, "format", string(foreign.Auto), "with --from handle: format of the files: auto, json, dump, txnlog, sql or batch")
-	flags.BoolVar(&h.admins, "with-admins", false, "with --from handle: also import values that grant rights, HS_ADMIN, HS_VLIST and HS_PUBKEY; for administrators")
+	flags.StringVar(&h.from, "from", "", "`system` that the files come from: handle, or noid (Noid, Nog and egg)")
+	flags.StringVar(&h.format, "format", string(foreign.Auto), "format of the files; with --from handle: auto, json, dump, txnlog, sql or batch; with --from noid: auto, db_dump, dbinfo, iddump or json")
+	flags.BoolVar(&h.admins, "with-admins", false, "with --from handle: also import values that grant rights, HS_ADMIN, HS_VLIST and HS_PUBKEY; for administrators. With --from noid: keep egg's permissions in the metadata")
 	flags.BoolVar(&h.secrets, "with-secrets", false, "with --from handle: also import secrets, HS_SECKEY, and keep them encrypted; for administrators")
-	flags.BoolVar(&h.namespaces, "create-namespaces", false, "with --from handle: make a namespace for each homed prefix that has none")
-	usage.Choices(cmd, "from", fromHandle)
-	usage.Choices(cmd, "format", foreign.Formats()...)
+	flags.BoolVar(&h.namespaces, "create-namespaces", false, "with --from handle: make a namespace for each homed prefix that has none. With --from noid: make one for the minter")
+	flags.StringVar(&h.prefix, "prefix", "", "with --from noid: `text` that stands before all names, such as hdl: (default: names that begin with a NAAN are ARKs)")
+	usage.Choices(cmd, "from", fromHandle, fromNOID)
+	usage.Choices(cmd, "format", append(foreign.Formats(), foreign.NOIDDump, foreign.NOIDInfo, foreign.EggIDs)...)
 }
 
 // check finds what is wrong with the flags of an import from a Handle server.
 func (h *foreignFlags) check(cmd *cobra.Command, o *importOptions) error {
 	switch {
+	case h.from == fromNOID:
+		return h.checkNOID(cmd, o)
 	case h.from != fromHandle:
-		return usage.Errorf(cmd, "flag.from-unknown", `files of "{system}" are not known; there is handle`, h.from)
+		return usage.Errorf(cmd, "flag.from-unknown", `files of "{system}" are not known; there are handle and noid`, h.from)
+	case h.prefix != "":
+		return usage.Errorf(cmd, "flag.prefix-noid-only", "--prefix is for files of Noid; leave it out")
 	case !slices.Contains(foreign.Formats(), foreign.Format(h.format)):
 		return usage.Errorf(cmd, "flag.foreign-format-unknown", `"{format}" is not a format of files of a Handle server; there are auto, json, dump, txnlog, sql and batch`, h.format)
 	case o.EmptyClears || cmd.Flags().Changed("encoding"):
@@ -56,9 +65,9 @@ func (h *foreignFlags) check(cmd *cobra.Command, o *importOptions) error {
 
 // unused refuses flags that need --from.
 func (h *foreignFlags) unused(cmd *cobra.Command) error {
-	for _, name := range append([]string{"format", "with-admins", "with-secrets", "create-namespaces", "live", "live-site"}, liveNames...) {
+	for _, name := range append([]string{"format", "with-admins", "with-secrets", "create-namespaces", "prefix", "live", "live-site"}, liveNames...) {
 		if cmd.Flags().Changed(name) {
-			return usage.Errorf(cmd, "flag.without-from", "--{flag} is for files of another system; give --from handle too", name)
+			return usage.Errorf(cmd, "flag.without-from", "--{flag} is for files of another system; give --from handle or --from noid too", name)
 		}
 	}
 	return nil
@@ -116,7 +125,12 @@ func (p *program) importFiles(ctx context.Context, l *Registry, files []*bulk.Fi
 	if err != nil {
 		return err
 	}
-	source, err := foreign.Open(files, reads)
+	var source *foreign.Source
+	if o.handle.from == fromNOID {
+		source, err = p.openNOID(ctx, l, files, reads, o.handle.prefix)
+	} else {
+		source, err = foreign.Open(files, reads)
+	}
 	if err != nil {
 		return err
 	}
@@ -124,7 +138,11 @@ func (p *program) importFiles(ctx context.Context, l *Registry, files []*bulk.Fi
 	err = p.runImport(ctx, l, o, func(o bulk.FileOptions) (*bulk.FileImport, error) {
 		return bulk.NewRowsImport(ctx, l, source, files[0], source.Key(), o)
 	}, size)
-	p.tellLeftOut(source.Report())
+	if o.handle.from == fromNOID {
+		p.tellNOID(source.Report())
+	} else {
+		p.tellLeftOut(source.Report())
+	}
 	return errors.Join(err, source.Close())
 }
 

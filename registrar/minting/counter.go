@@ -113,7 +113,7 @@ func (c *counter) next(time.Time) (draw, []stele.MinterState, time.Duration, err
 	mine := c.state[c.mine]
 	if mine.Shut {
 		return draw{}, nil, 0, stele.Errorf("mint", stele.ID{}, stele.Conflict,
-			"mint.counter-from-backup", "the counter of {namespace} came from a backup, and names may have been given since; skip it ahead first", c.ns.Key())
+			"mint.counter-from-backup", "the counter of {namespace} came from a backup or from another system, and names may have been given since; skip it ahead first", c.ns.Key())
 	}
 	if c.count < mine.Given {
 		d := c.at(c.count)

@@ -130,7 +130,7 @@ func TestNamespace(t *testing.T) {
 		t.Error(diff)
 	}
 	for want, status := range map[string]minting.Status{
-		"shut by a restore; open it with 'stele ns skip'": {Shut: true},
+		"0 are given; shut by a restore or an import; open it with 'stele ns skip'": {Shut: true},
 		"dates up to 2031-05-02T12:00:00Z are given":      {Last: noon},
 		"3 are given": {Given: 3},
 	} {

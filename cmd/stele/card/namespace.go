@@ -77,7 +77,7 @@ func made(ns *stele.Namespace, status minting.Status) string {
 	case ns.Minter.Kind == stele.NoMinter:
 		return ""
 	case status.Shut:
-		return "shut by a restore; open it with 'stele ns skip'"
+		return fmt.Sprintf("%d are given; shut by a restore or an import; open it with 'stele ns skip'", status.Given)
 	case !status.Last.IsZero():
 		return "dates up to " + status.Last.UTC().Format(time.RFC3339Nano) + " are given"
 	case ns.Minter.Kind != stele.MinterNOID:
