@@ -1,7 +1,8 @@
 // Package foreign reads the files of other systems for an import, and writes files that they read:
 // one file of this package for each format. So far these are the files of Handle servers: JSON
-// exports, text dumps of Berkeley DB and the log of its transactions, SQL dumps, and batch files; and a
-// server that runs, whose handles are listed first and then read one by one.
+// exports, text dumps of Berkeley DB and the log of its transactions, SQL dumps, and batch files; a
+// server that runs, whose handles are listed first and then read one by one; and the databases of Noid,
+// Nog and egg, with the states of their minters.
 //
 // A [Source] brings records to an import of package bulk, with a bookmark from which an interrupted
 // import continues. It streams files that have a record in one place. In other files what is known
