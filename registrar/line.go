@@ -100,8 +100,8 @@ func AppendNamespaceProgress(b []byte, ns *stele.Namespace, p minting.Progress) 
 	b = AppendSettings(append(b, `{"namespace":`...), ns)
 	if p != (minting.Progress{}) {
 		said, err := json.Marshal(progressLine(p))
-		if err != nil { // of a number and a text it never fails
-			panic(err)
+		if err != nil {
+			panic(err) // unreachable: a number and a text are always written
 		}
 		b = append(append(b, `,"progress":`...), said...)
 	}

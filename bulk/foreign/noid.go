@@ -186,6 +186,9 @@ func (p *noidPart) fault(line int, err error) error {
 	return nil
 }
 
+// arkScheme is the scheme of names that begin with the number of an authority.
+const arkScheme = "ark"
+
 // The programs that names come from, as the metadata calls them.
 const (
 	fromNoid = "noid"
@@ -218,6 +221,9 @@ type binding struct {
 // parseBinding reads what bind wrote.
 func parseBinding(b []byte) (e binding, err error) {
 	line, b, ok := cutNumber(b)
+	if !ok {
+		return e, errSorted
+	}
 	e.line = int(line)
 	for _, text := range []*string{&e.program, &e.id, &e.element} {
 		var n uint64
@@ -239,7 +245,7 @@ func (p *noidPart) identify(program, id string) string {
 		return p.o.Prefix + id
 	}
 	if naan, _, ok := strings.Cut(id, "/"); ok && isNAAN(naan) {
-		return "ark:" + id
+		return arkScheme + ":" + id
 	}
 	return id
 }
