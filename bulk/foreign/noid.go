@@ -47,7 +47,7 @@ func OpenNOID(files []*bulk.File, o NOIDOptions) (*Source, error) {
 	if o.Find == nil {
 		o.Find = func(stele.NamespaceKey) *stele.Namespace { return nil }
 	}
-	p := &noidPart{s: s, o: o, sorter: newSorter(o.TempDir, o.Memory)}
+	p := &noidPart{s: s, o: o, numbered: numberedMark(o.Schemes), sorter: newSorter(o.TempDir, o.Memory)}
 	for _, f := range files {
 		w := newWindow(f)
 		kind := o.Format
@@ -75,6 +75,8 @@ type noidPart struct {
 	texts  []*window
 	sorter *sorter
 	seq    uint64
+
+	numbered string // stands before names that begin with a NAAN
 
 	sorted bool
 	done   int64 // how many names were handed over
@@ -186,9 +188,6 @@ func (p *noidPart) fault(line int, err error) error {
 	return nil
 }
 
-// arkScheme is the scheme of names that begin with the number of an authority.
-const arkScheme = "ark"
-
 // The programs that names come from, as the metadata calls them.
 const (
 	fromNoid = "noid"
@@ -245,9 +244,20 @@ func (p *noidPart) identify(program, id string) string {
 		return p.o.Prefix + id
 	}
 	if naan, _, ok := strings.Cut(id, "/"); ok && isNAAN(naan) {
-		return arkScheme + ":" + id
+		return p.numbered + id
 	}
 	return id
+}
+
+// numberedMark returns what stands before a name that begins with a NAAN: the name of the scheme whose check
+// characters are those of such names, and a colon.
+func numberedMark(schemes *stele.Schemes) string {
+	for _, name := range schemes.Names() {
+		if _, ok := schemes.Lookup(name).(interface{ CheckZone(string) string }); ok {
+			return name + ":"
+		}
+	}
+	return ""
 }
 
 // isNAAN reports whether a text looks like the number of a name assigning authority: five characters, or

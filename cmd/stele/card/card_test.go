@@ -131,7 +131,7 @@ func TestNamespace(t *testing.T) {
 	}
 	for want, status := range map[string]minting.Status{
 		"0 are given; shut by a restore or an import; open it with 'stele ns skip'": {Shut: true},
-		"dates up to 2031-05-02T12:00:00Z are given":      {Last: noon},
+		"dates up to 2031-05-02T12:00:00Z are given":                                {Last: noon},
 		"3 are given": {Given: 3},
 	} {
 		if got := made(ns, status); got != want {
