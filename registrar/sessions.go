@@ -3,6 +3,7 @@ package registrar
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"strings"
 	"time"
@@ -102,11 +103,9 @@ func (r *Registrar) BeginSession(ctx context.Context, user string, how auth.Proo
 	if err := serverOnly(ctx, op); err != nil {
 		return "", auth.Session{}, err
 	}
-	also, err := r.endOld(ctx, op, old)
-	if err != nil {
-		return "", auth.Session{}, err
-	}
-	return r.beginSession(ctx, op, auth.Session{User: user, How: how, Agent: agent, Proved: proved}, also...)
+	return r.tryBegin(ctx, op, auth.Session{User: user, How: how, Agent: agent, Proved: proved}, func() ([]stele.CellChange, error) {
+		return r.endOld(ctx, op, old)
+	})
 }
 
 // BeginTokenSession begins a session of a program, and returns its credential, which is not stored. The caller is a server to
@@ -119,11 +118,26 @@ func (r *Registrar) BeginTokenSession(ctx context.Context, p auth.Principal, age
 	if p.Token == "" {
 		return "", auth.Session{}, refuse(op, stele.ID{}, stele.Unauthenticated, "request.token-missing", "say who you are: send your token in the header Authorization: Bearer")
 	}
-	full, err := r.fullToken(ctx, op, p.Token)
-	if err != nil {
-		return "", auth.Session{}, err
+	return r.tryBegin(ctx, op, auth.Session{User: p.Name, Token: p.Token, How: auth.ProvedByToken, Agent: agent}, func() ([]stele.CellChange, error) {
+		return r.fullToken(ctx, op, p.Token)
+	})
+}
+
+// tryBegin is beginSession with changes that are read again if the commit conflicts with another one: users who sign in at the
+// same time remove the same sessions that ended.
+func (r *Registrar) tryBegin(ctx context.Context, op string, s auth.Session, also func() ([]stele.CellChange, error)) (string, auth.Session, error) {
+	for attempt := 1; ; attempt++ {
+		changes, err := also()
+		if err != nil {
+			return "", auth.Session{}, err
+		}
+		credential, begun, err := r.beginSession(ctx, op, s, changes...)
+		m, _ := errors.AsType[*stele.Message](err)
+		disabled := m != nil && m.Code == "token.for-disabled-user"
+		if err == nil || disabled || !r.again(ctx, err, attempt) {
+			return credential, begun, err
+		}
 	}
-	return r.beginSession(ctx, op, auth.Session{User: p.Name, Token: p.Token, How: auth.ProvedByToken, Agent: agent}, full...)
 }
 
 // fullToken returns the change that ends a session of a token which has as many as it may have: the one that was not used for

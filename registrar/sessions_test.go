@@ -349,3 +349,53 @@ func TestTokenSessions(t *testing.T) {
 	_, _, err = directory.TokenSession(f.admin, credential)
 	want(t, err, stele.Unauthenticated, "revoked")
 }
+
+// TestTokenSessionsAtOnce: programs that log in with one token at the same time all get a session, though they end the same old one.
+func TestTokenSessionsAtOnce(t *testing.T) {
+	f := newFixture(t)
+	f.user("ann")
+	directory := auth.NewDirectory(f.store, f.clock)
+	f.options.OnAccess = directory.Forget
+	f.start()
+	token, _, err := f.CreateToken(f.admin, auth.TokenRequest{User: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := directory.Authenticate(f.admin, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, old, err := f.BeginSession(f.admin, "ann", auth.ProvedByLink, f.clock(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range auth.MaxTokenSessions {
+		if _, _, err := f.BeginTokenSession(f.admin, p, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := New(f.store, testSchemes(t), f.options)
+	m := &meeting{Store: f.store}
+	f.store = m
+	f.start()
+	m.before = func() {
+		if _, _, err := other.BeginTokenSession(f.admin, p, ""); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, _, err := f.BeginTokenSession(f.admin, p, ""); err != nil {
+		t.Errorf("a program that logs in at the same time as another one: %v", err)
+	}
+	// The same holds for users whose session takes the place of one that ends meanwhile.
+	m.before = func() {
+		if err := other.EndSession(f.admin, old.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, _, err := f.BeginSession(f.admin, "ann", auth.ProvedByLink, f.clock(), "", old.ID); err != nil {
+		t.Error(err)
+	}
+	must(f.SetUser(f.admin, "ann", func(u *auth.User) error { u.Disabled = true; return nil }))(t)
+	_, _, err = f.BeginTokenSession(f.admin, p, "")
+	want(t, err, stele.Conflict, "disabled")
+}
