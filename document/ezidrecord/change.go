@@ -33,6 +33,8 @@ func ReadChange(elements []anvl.Element) (c Change, err error) {
 			f.Addf("", "ezid.label-empty", "empty label; give the element a name")
 		case given[name]:
 			f.Addf(name, "ezid.label-repeated", "repeated label; give the element once")
+		case isStatusWord(name):
+			f.Addf(name, "ezid.label-reserved", "the label is that of the first line of an answer; give the element another name")
 		case strings.HasPrefix(name, "_"):
 			c.internal(&f, name, value)
 		default:

@@ -23,6 +23,7 @@ const maxDepth = 32
 // beside it.
 func derived(profile string, m stele.Metadata) map[string]string {
 	switch {
+	case len(m[profile]) > stele.MaxProse: // no record may have it
 	case profile == ercDocument && m[ercDocument] != "":
 		return ercFields(m[ercDocument])
 	case profile == dataciteDocument && m[dataciteDocument] != "":
@@ -37,6 +38,9 @@ func derived(profile string, m stele.Metadata) map[string]string {
 func checkDocument(profile, name, value string) error {
 	if name != dataciteDocument || value == "" {
 		return nil
+	}
+	if len(value) > stele.MaxProse { // the work to read it grows faster than its length
+		return stele.Messagef("value.too-long", "has {size} bytes; {most} are the most", len(value), stele.MaxProse)
 	}
 	_, err := dataciteFields(value)
 	return err

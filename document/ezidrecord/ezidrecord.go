@@ -1,5 +1,5 @@
-// Package ezidrecord says what a record is to EZID's users: a set of elements, names with values. EZID's API here and files of
-// EZID that are imported agree through it (EZID API, version 2).
+// Package ezidrecord says what a record is to EZID's users: a set of elements, names with values, as EZID's API here shows and
+// takes them (EZID API, version 2).
 //
 // Names that begin with an underscore are EZID's own: _target is the first location of the thing, _status its state. All
 // others describe the thing, in one of EZID's profiles. The elements of the record's profile are fields of its metadata that
@@ -86,6 +86,9 @@ func Elements(schemes *stele.Schemes, rec *stele.Record) map[string]string {
 		if _, taken := all[name]; taken {
 			name = key
 		}
+		for _, taken := all[name]; taken || isStatusWord(name); _, taken = all[name] {
+			name = kept + name
+		}
 		all[name] = value
 	}
 	return all
@@ -153,10 +156,24 @@ func SetTarget(rec *stele.Record, url string) {
 
 // IsBlank reports whether a record says nothing: its name is all that is left of it.
 func IsBlank(rec *stele.Record) bool {
-	return len(rec.Targets) == 0 && len(rec.Metadata) == 0 && len(rec.Values) == 0 && len(rec.Signatures) == 0 && rec.Persistence == (stele.Persistence{})
+	return len(rec.Targets) == 0 && len(rec.Metadata) == 0 && len(rec.Values) == 0 && len(rec.Signatures) == 0 && len(rec.Readers) == 0 && rec.Persistence == (stele.Persistence{})
 }
 
-// Blank takes away all that a record says.
+// DropProfile takes away the profile and the choice not to be exported of a record that says nothing else.
+func DropProfile(rec *stele.Record) {
+	for key := range rec.Metadata {
+		if key != keptProfile && key != keptExport {
+			return
+		}
+	}
+	if bare := *rec; len(bare.Metadata) > 0 {
+		if bare.Metadata = nil; bare.Spelling == "" && IsBlank(&bare) {
+			rec.Metadata = nil
+		}
+	}
+}
+
+// Blank takes away all that a record says, and who may see it: a client that creates it again makes it public.
 func Blank(rec *stele.Record) {
-	rec.Spelling, rec.Targets, rec.Metadata, rec.Values, rec.Signatures, rec.Persistence = "", nil, nil, nil, nil, stele.Persistence{}
+	rec.Spelling, rec.Targets, rec.Metadata, rec.Values, rec.Signatures, rec.Readers, rec.Persistence = "", nil, nil, nil, nil, nil, stele.Persistence{}
 }

@@ -188,6 +188,19 @@ func TestDatacite(t *testing.T) {
 	}
 }
 
+// TestStatusWords: fields that are named like the first line of an answer are shown under other names, and can be changed by them.
+func TestStatusWords(t *testing.T) {
+	schemes := newSchemes(t)
+	rec := &stele.Record{ID: parse(t, schemes, "ark:99999/a"), Metadata: stele.Metadata{"success": "1", "error": "2", "ezid.error": "3"}}
+	want := map[string]string{Profile: "erc", Status: "public", Export: "yes", "ezid.success": "1", "ezid.error": "2", "ezid.ezid.error": "3"}
+	if d := cmp.Diff(want, Elements(schemes, rec)); d != "" {
+		t.Error(d)
+	}
+	if err := change(t, schemes, rec, "ezid.success", "4"); err != nil || rec.Metadata["success"] != "4" || len(rec.Metadata) != 4 {
+		t.Errorf("%v, %v", err, rec.Metadata)
+	}
+}
+
 // messageAt returns what is wrong with an element.
 func messageAt(err error, path string) *stele.Message {
 	problems, _ := errors.AsType[stele.Problems](err)
@@ -210,6 +223,8 @@ func TestReadChangeRefuses(t *testing.T) {
 		{"_export", "maybe", "ezid.export-malformed"},
 		{"_profile", "ER C", "ezid.profile-malformed"},
 		{" ", "x", "ezid.label-empty"},
+		{"success", "x", "ezid.label-reserved"},
+		{" error ", "x", "ezid.label-reserved"},
 		{strings.Repeat("x", 65), "x", "ezid.name-too-long"},
 		{strings.Repeat("é", 10), "x", "ezid.name-too-long"},
 	} {
@@ -252,8 +267,11 @@ func TestTarget(t *testing.T) {
 	if err := change(t, schemes, rec, Target, ""); err != nil || len(rec.Targets) != 2 || Elements(schemes, rec)[Target] != "https://example.org/2" {
 		t.Errorf("%v, %v", rec.Targets, err)
 	}
+	if rec.Readers = []string{"user:ann"}; IsBlank(&stele.Record{Readers: rec.Readers}) {
+		t.Error("a record that says who may see it is blank")
+	}
 	Blank(rec)
-	if !IsBlank(rec) {
+	if !IsBlank(rec) || rec.Readers != nil {
 		t.Errorf("%v", rec)
 	}
 	if err := change(t, schemes, rec, Target, "https://example.org/1"); err != nil || len(rec.Targets) != 1 || rec.Targets[0].Order != stele.DefaultOrder || IsBlank(rec) {

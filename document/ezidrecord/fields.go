@@ -44,6 +44,9 @@ func field(profile, name string) string {
 	if key := profiles[profile][name]; key != "" {
 		return key
 	}
+	if word, ok := strings.CutPrefix(name, kept); ok && isStatusWord(word) {
+		return word
+	}
 	if _, other := named[profile][name]; !other && stele.IsField(name) && !strings.HasPrefix(name, kept) {
 		return name
 	}
@@ -58,6 +61,9 @@ func elementOf(profile, key string) string {
 	if name := named[profile][key]; name != "" {
 		return name
 	}
+	if isStatusWord(key) {
+		return kept + key
+	}
 	if rest, ok := strings.CutPrefix(key, kept); ok {
 		if name, ok := unescape(rest); ok && (field(profile, name) == key || strings.HasPrefix(name, "_")) {
 			return name
@@ -65,6 +71,10 @@ func elementOf(profile, key string) string {
 	}
 	return key
 }
+
+// isStatusWord reports whether a name is the label of the first line of an answer, by which clients know how a request went. No
+// element is shown under it: a client that reads labels into a map would take its value for that line.
+func isStatusWord(name string) bool { return name == "success" || name == "error" }
 
 // escape writes an element's name in the characters of fields: a hyphen and two hexadecimal digits for every other byte.
 func escape(name string) string {
