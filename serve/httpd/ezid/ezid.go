@@ -122,6 +122,7 @@ type operation struct {
 	name        string
 	credentials bool // it needs a client that is known
 	body        bool // it reads a body
+	sessions    bool // it begins or ends a session, though its method is GET
 	serve       func(*call) error
 }
 
@@ -134,8 +135,8 @@ var operations = map[string]map[string]operation{
 		http.MethodDelete: {name: "delete identifier", credentials: true, serve: (*call).delete},
 	},
 	"shoulder":  {http.MethodPost: {name: "mint identifier", credentials: true, body: true, serve: (*call).mint}},
-	"login":     {http.MethodGet: {name: "log in", credentials: true, serve: (*call).login}},
-	"logout":    {http.MethodGet: {name: "log out", serve: (*call).logout}},
+	"login":     {http.MethodGet: {name: "log in", credentials: true, sessions: true, serve: (*call).login}},
+	"logout":    {http.MethodGet: {name: "log out", sessions: true, serve: (*call).logout}},
 	"status":    {http.MethodGet: {name: "status", serve: (*call).status}},
 	"heartbeat": {http.MethodGet: {name: "status", serve: (*call).status}},
 }
@@ -165,7 +166,7 @@ func (c *call) answer() error {
 		return err
 	}
 	switch {
-	case c.h.cross.Check(c.r) != nil:
+	case c.h.cross.Check(c.r) != nil, op.sessions && c.isForeign():
 		// Any page can have a browser send a text with the password or the cookie that the browser has.
 		return &stele.Error{Op: op.name, Kind: stele.Forbidden, Err: stele.Messagef("ezid.cross-origin", "a page of another site sent this request")}
 	case op.credentials && !c.who.IsKnown():

@@ -306,6 +306,12 @@ func TestSessions(t *testing.T) {
 	}
 	s.ask("", "PUT", "/id/ark:/99999/fk4t", "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site").want(t, 403, "error: forbidden")
 	s.ask("", "GET", "/login", "", "Cookie", cookie).want(t, 401, "error: unauthorized")
+	// A page of another site can neither begin a session nor end one with what a browser has.
+	for _, from := range []string{"cross-site", "same-site"} {
+		s.ask("ed", "GET", "/login", "", "Sec-Fetch-Site", from).want(t, 403, "error: forbidden")
+		s.ask("", "GET", "/logout", "", "Cookie", cookie, "Sec-Fetch-Site", from).want(t, 403, "error: forbidden")
+	}
+	s.ask("ed", "GET", "/login", "", "Sec-Fetch-Site", "none").want(t, 200, "success: *")
 
 	// Without use it ends; with use it lasts until the token is revoked.
 	s.clock.Add(int64(auth.SessionIdle - time.Minute))
@@ -320,6 +326,11 @@ func TestSessions(t *testing.T) {
 	s.ask("", "GET", "/logout", "", "Cookie", cookie).want(t, 200, "success: authentication credentials flushed")
 	s.ask("", "PUT", "/id/ark:/99999/fk4u", "", "Cookie", cookie).want(t, 401, "error: unauthorized")
 	s.ask("", "GET", "/logout", "").want(t, 200, "success: authentication credentials flushed")
+	// A client that sends its token as well has a session all the same.
+	cookie, _ = login()
+	s.ask("ed", "GET", "/logout", "", "Cookie", cookie).want(t, 200, "success: authentication credentials flushed")
+	s.ask("", "PUT", "/id/ark:/99999/fk4u", "", "Cookie", cookie).want(t, 401, "error: unauthorized")
+	s.ask("ed", "GET", "/logout", "", "Cookie", cookie).want(t, 200, "success: authentication credentials flushed")
 
 	// Programs that never log out have as many sessions as a token may have: the oldest ends.
 	first, _ := login()
@@ -448,6 +459,10 @@ func TestHostile(t *testing.T) {
 		t.Errorf("%d elements", len(got))
 	}
 
+	// A document that is too long for a record is not read: with long names in it that would take a core for a long time.
+	document := "<resource><" + strings.Repeat("n", 400_000) + ">" + strings.Repeat("<a/>", 150_000)
+	s.ask("ed", "PUT", "/id/ark:/99999/fk4d", "_profile: datacite\ndatacite: "+document).want(t, 400, "error: bad request - datacite: has 1000012 bytes; 10000 are the most*")
+
 	body := "erc.who: A%0D%0A_target: https://evil.example/%0Asuccess: x\nerc.what: a%E2%80%A8_status: reserved\nx%0A_y%3A z: w\nerc.when: %0A%0A"
 	s.ask("ed", "PUT", "/id/ark:/99999/fk4i", body).want(t, 201, "success: *")
 	res := s.ask("", "GET", "/id/ark:/99999/fk4i", "").want(t, 200, "success: ark:/99999/fk4i\n*")
@@ -455,6 +470,8 @@ func TestHostile(t *testing.T) {
 	if got["erc.who"] != "A\n_target: https://evil.example/\nsuccess: x" || got["erc.what"] != "a\u2028_status: reserved" || got["x\n_y: z"] != "w" || got["_status"] != "public" || strings.ContainsAny(res.body, "\r\u2028") {
 		t.Errorf("%q", res.body)
 	}
+	// Nor can an element that has the label of the first line, by which clients know how a request went.
+	s.ask("ed", "PUT", "/id/ark:/99999/fk4j", "success: x\nerror: y").want(t, 400, "error: bad request - success: the label is that of the first line*")
 	// The path, the query and a header can't either.
 	s.ask("ed", "GET", "/id/x%0D%0Asuccess:%20y", "").want(t, 400, "error: bad request - invalid identifier*")
 	s.ask("ed", "GET", "/id/ark:/99999/x?a%0D%0Ab=1", "").want(t, 400, "error: bad request - unrecognized URL query parameter*")

@@ -107,6 +107,13 @@ func (c *call) hasCredentials() bool {
 	return err == nil || len(c.r.Header["Authorization"]) > 0
 }
 
+// isForeign reports whether a browser sent the request for a page of another origin. The methods of login and logout are those of
+// reading, so [http.CrossOriginProtection] lets them pass.
+func (c *call) isForeign() bool {
+	site := c.r.Header.Get("Sec-Fetch-Site")
+	return site != "" && site != "same-origin" && site != "none"
+}
+
 // client returns the address from which the request came.
 func (c *call) client() (a netip.Addr) {
 	if c.h.o.ClientAddr != nil {
@@ -158,8 +165,15 @@ func (c *call) logout() error {
 	if _, err := c.options(nil); err != nil {
 		return err
 	}
-	if c.session.ID != "" {
-		if err := c.h.o.Registrar.EndSession(auth.With(c.ctx, auth.Local()), c.session.ID); err != nil {
+	session := c.session
+	if cookie, err := c.r.Cookie(cookieName); err == nil && session.ID == "" && c.who.IsKnown() {
+		// The client was recognised by its token, and the cookie was not looked at yet.
+		if session, _, err = c.h.o.Directory.TokenSession(c.ctx, cookie.Value); err != nil && !errors.Is(err, stele.Unauthenticated) {
+			return err
+		}
+	}
+	if session.ID != "" {
+		if err := c.h.o.Registrar.EndSession(auth.With(c.ctx, auth.Local()), session.ID); err != nil {
 			return err
 		}
 	}

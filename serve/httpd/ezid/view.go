@@ -1,6 +1,7 @@
 package ezid
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -117,7 +118,7 @@ func (c *call) elements(rec *stele.Record) (map[string]string, error) {
 	if !inside {
 		return all, nil
 	}
-	owner, group, err := c.owner(rec.ID)
+	owner, group, err := c.owner(c.ctx, rec.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -152,9 +153,9 @@ func (c *call) ownPage(id stele.ID) string {
 
 // owner returns the user and the group that own the namespace of an identifier, or what is above it: an identifier has no owner
 // of its own.
-func (c *call) owner(id stele.ID) (user, group string, err error) {
-	ns, err := c.h.o.Registrar.FindNamespace(c.ctx, id)
-	for ; err == nil; ns, err = c.h.o.Registrar.ParentNamespace(c.ctx, ns.Key()) {
+func (c *call) owner(ctx context.Context, id stele.ID) (user, group string, err error) {
+	ns, err := c.h.o.Registrar.FindNamespace(ctx, id)
+	for ; err == nil; ns, err = c.h.o.Registrar.ParentNamespace(ctx, ns.Key()) {
 		if user == "" {
 			user = ns.Owner
 		}

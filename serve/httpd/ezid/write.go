@@ -91,9 +91,16 @@ func (c *call) mayOwn(id stele.ID, change *ezidrecord.Change) error {
 	if change.Owner == nil || *change.Owner == "" {
 		return nil
 	}
-	owner, _, err := c.owner(id)
+	owner, _, err := c.owner(c.ctx, id)
 	if err != nil || owner == *change.Owner {
 		return err
+	}
+	if owner == "" { // the client, such as one that may only mint, can't see it
+		if owner, _, err = c.owner(auth.With(c.ctx, auth.Local()), id); err != nil || owner == *change.Owner {
+			return err // the registrar judges the client later
+		}
+		// A client that may do nothing here gets the same answer whether the owner is right or wrong.
+		return stele.Errorf(c.operation, id, stele.Forbidden, "ezid.owner-unseen", "the owner of the namespace is another one, or can't be seen by the client; leave _owner out")
 	}
 	return problem("_owner", "ezid.owner-change", "ownership change prohibited; an identifier belongs to the owner of its namespace")
 }
@@ -320,7 +327,13 @@ func (c *call) change(have *stele.Record, change ezidrecord.Change) error {
 	if state == "" {
 		state = have.State
 	}
-	apply := func(next *stele.Record) error { return change.Apply(c.h.o.Schemes, next) }
+	apply := func(next *stele.Record) error {
+		err := change.Apply(c.h.o.Schemes, next)
+		if have.Redacted { // the mark of a legal order stays until the record says something about the thing
+			ezidrecord.DropProfile(next)
+		}
+		return err
+	}
 	var err error
 	switch {
 	case have.State == stele.Reserved && state == stele.Withdrawn, have.State != stele.Reserved && state == stele.Reserved:
