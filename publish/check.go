@@ -82,7 +82,7 @@ func (c *checker) check(ctx context.Context) error {
 			return err
 		}
 		for _, note := range out.Notes {
-			c.tell(stele.ID{}, true, "", "{cause}", note)
+			c.tell(stele.ID{}, !isAboutRules(note), "", "{cause}", note)
 		}
 		c.checkSize(stele.ID{}, c.zone.Name, out.Records(c.zone.Name))
 	}
@@ -158,6 +158,9 @@ func (c *checker) checkResolver() {
 	}
 	if c.zone.ns.Delegate != "" {
 		c.tell(stele.ID{}, false, "zone-check.unregistered-http-only", "names that are not registered are answered by another resolver, over HTTP only: in the DNS they do not exist")
+	}
+	if len(c.zone.ns.Rules) > 0 && p.Layout != stele.LayoutRules {
+		c.tell(stele.ID{}, false, "zone-check.rules-http-only", "names for which a rule of the namespace answers are found over HTTP only: in the DNS they do not exist; in a zone with the layout rules they would be found, where the DNS can express the rules")
 	}
 	if c.zone.ns.Passthrough {
 		c.tell(stele.ID{}, false, "zone-check.suffixes-http-only", "names that follow a registered one lead to its targets over HTTP only: in the DNS they do not exist")

@@ -65,6 +65,9 @@ func (z *Zone) form() string {
 	for _, ns := range z.set.under(z.ns) {
 		p := &ns.Publication
 		fmt.Fprintf(&b, "%q %d %+v %t %q %s %q %d %q\n", ns.Prefix, ns.TTL, ns.Persistence, hasDestination(ns), p.Zone, p.Layout, p.Separator, p.Parts, p.Resolver)
+		if p.Layout == stele.LayoutRules && len(ns.Rules) > 0 {
+			fmt.Fprintf(&b, "%+v\n", ns.Rules)
+		}
 	}
 	for _, name := range z.set.order {
 		if z.contains(name) {

@@ -86,6 +86,16 @@ func (s *Set) Match(name string) (m Match, ok bool) {
 	return m, false
 }
 
+// MatchOne holds a name against one rule, by its number, whatever the rules before it match.
+func (s *Set) MatchOne(rule int, name string) (m Match, ok bool) {
+	c := &s.list[rule]
+	if c.pattern == nil || !strings.HasPrefix(name, s.prefix) {
+		return m, false
+	}
+	m.Number, m.rule, m.rest = rule, c, name[len(s.prefix):]
+	return m, c.pattern.match(m.rest, &m.at)
+}
+
 // URL returns the URL of a target of the rule, by its number, for a name, with a query after
 // it; "" if the target has no URL. With literal set a percent sign in the name is one (see
 // [urltext.IsLiteral]). An error says why what the name has in its captures can't stand in

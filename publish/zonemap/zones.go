@@ -201,6 +201,9 @@ func sameInDNS(a, b *stele.Namespace) bool {
 func inDNS(ns *stele.Namespace) *stele.Namespace {
 	c := *ns
 	c.Owner, c.Title, c.Hosts, c.Protocols, c.Quota, c.Grants, c.Checked, c.Passthrough, c.Reviewed, c.Handles, c.Status = "", "", nil, nil, 0, nil, false, false, false, stele.HandleService{}, 0
+	if c.Publication.Layout != stele.LayoutRules { // at whose apex they are published
+		c.Rules = nil
+	}
 	if c.Minter.Kind != stele.MinterIBI { // whose settings give the namespace names under other prefixes
 		c.Minter = stele.Minter{}
 	}

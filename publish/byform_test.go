@@ -1,0 +1,108 @@
+package publish_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/publishtest"
+)
+
+// byForm is a rule with one example.
+func byForm(pattern, url, name, want string) stele.Rule {
+	return stele.Rule{Pattern: pattern, Targets: []stele.Target{{Service: stele.N2L, URL: url, Order: 100, Preference: 10}},
+		Examples: []stele.RuleExample{{Name: name, Want: want}}}
+}
+
+// TestByForm: in a zone with the layout rules, names that are not registered lead where the
+// rules of the namespace lead them, as far as expressions can say that.
+func TestByForm(t *testing.T) {
+	p := publishtest.New(t)
+	p.Paradisec()
+	p.Namespace("urn:example", func(ns *stele.Namespace) {
+		ns.Publication = stele.Publication{Zone: "rules.example.", Layout: stele.LayoutRules, Servers: []stele.NameServer{{Name: "ns1.example.net."}}, Resolver: "id.example.org"}
+		typed := byForm(":{a:letter}-{n:digit,2-3}", "http://example.org/{n}/{a}", "urn:example:Ab-12", "http://example.org/12/Ab")
+		typed.Targets = append(typed.Targets, stele.Target{Service: stele.N2L, URL: "http://example.org/{n}.ttl", Type: "text/turtle", Order: 100, Preference: 20})
+		ns.Rules = []stele.Rule{
+			typed,
+			byForm(":x.{ext=ttl|rdf}", "http://example.org/x.{ext}", "urn:example:x.ttl", "http://example.org/x.ttl"),
+			byForm(":all/{rest1:any}", "http://example.org/all/{rest1}", "urn:example:all/x", "http://example.org/all/x"),
+			byForm(":{n:digit}", "http://example.org/n/{n}", "urn:example:7", "http://example.org/n/7"),
+		}
+	})
+	p.Register("urn:example:known-12", "http://example.org/registered")
+	for id, want := range map[string]string{
+		"urn:example:known-12":  "RES:http http://example.org/registered",
+		"urn:example:other-123": "RES:http http://example.org/123/other",
+		"URN:Example:Other-12":  "RES:http http://example.org/12/Other",
+		"urn:example:x.rdf":     "RES:http http://example.org/x.rdf",
+		"urn:example:xyrdf":     "s _http._tcp.rules.example.",
+		"urn:example:other-1":   "s _http._tcp.rules.example.",
+		"urn:example:all/x":     "s _http._tcp.rules.example.", // it may have to be encoded
+		"urn:example:7":         "s _http._tcp.rules.example.", // it comes after one that is not published
+	} {
+		if got := p.Walk("urn.example.", id, stele.N2L); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+	if notes := checked(t, p, "rules.example."); !strings.Contains(notes, "urn:example: rule 3, :all/{rest1:any}, and those after it are for HTTP only: what the capture \"rest1\" matches may have to be percent-encoded") {
+		t.Error(notes)
+	}
+
+	// A namespace in the same zone has names for which these rules are not.
+	p.Namespace("urn:example:all", func(*stele.Namespace) {})
+	if got := p.Walk("urn.example.", "urn:example:other-123", stele.N2L); got != "s _http._tcp.rules.example." {
+		t.Error(got)
+	}
+	if notes := checked(t, p, "rules.example."); !strings.Contains(notes, "urn:example:all is in the same zone") {
+		t.Error(notes)
+	}
+}
+
+// TestByFormElsewhere: in a zone of names, names that are not registered do not exist, and the check says so.
+func TestByFormElsewhere(t *testing.T) {
+	p := publishtest.New(t)
+	p.Publish("urn:paradisec", "paradisec.example.", ":", 3)
+	p.Namespace("urn:paradisec", func(ns *stele.Namespace) {
+		ns.Rules = []stele.Rule{byForm(":{a:digit}", "http://example.org/{a}", "urn:paradisec:1", "http://example.org/1")}
+	})
+	if notes := checked(t, p, "paradisec.example."); !strings.Contains(notes, "names for which a rule of the namespace answers are found over HTTP only") {
+		t.Error(notes)
+	}
+}
+
+// checked returns what a check tells about a zone.
+func checked(t *testing.T, p *publishtest.Registry, zone string) string {
+	t.Helper()
+	var list []string
+	if err := p.Zones.Check(p.Ctx, zone, func(f publish.Problem) { list = append(list, f.Text) }, nil); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(list, "\n")
+}
+
+// TestByFormSerial: rules are in the zone with the layout rules, and in no other one.
+func TestByFormSerial(t *testing.T) {
+	p := publishtest.New(t)
+	p.Publish("urn:paradisec", "paradisec.example.", ":", 3)
+	p.Namespace("urn:example", func(ns *stele.Namespace) {
+		ns.Publication = stele.Publication{Zone: "rules.example.", Layout: stele.LayoutRules, Servers: []stele.NameServer{{Name: "ns1.example.net."}}, Resolver: "id.example.org"}
+	})
+	names, rules := p.Serial("paradisec.example."), p.Serial("rules.example.")
+	p.Namespace("urn:paradisec", func(ns *stele.Namespace) {
+		ns.Rules = []stele.Rule{byForm(":{a:digit}", "http://example.org/{a}", "urn:paradisec:1", "http://example.org/1")}
+	})
+	if now := p.Serial("paradisec.example."); now != names {
+		t.Errorf("the serial of a zone without the rules is %d, and was %d", now, names)
+	}
+	p.Namespace("urn:example", func(ns *stele.Namespace) {
+		ns.Rules = []stele.Rule{byForm(":{a:digit}", "http://example.org/{a}", "urn:example:1", "http://example.org/1")}
+	})
+	if now := p.Serial("rules.example."); now == rules {
+		t.Error("the serial of the zone with the rules has not moved")
+	}
+	if got := rulesAt(p, "rules.example."); len(got) != 3 || !strings.Contains(got[0], `\\1`) {
+		t.Errorf("%q", got)
+	}
+}
