@@ -11,7 +11,7 @@ import (
 func (z *Zone) addByForm(out *naptr.Compiled, c *naptr.Compiler, list []naptr.Named) {
 	for _, ns := range z.set.under(z.ns) {
 		if ns != z.ns && z.set.isBelow(ns, z.ns) && !hasDestination(ns) {
-			out.Note("zone-note.rules-beside-namespace", "the rules of {namespace} are for HTTP only: {other} is in the same zone, and they would answer for its names, too", z.ns.Key(), ns.Key())
+			out.Notes = append(out.Notes, stele.Messagef("zone-note.rules-beside-namespace", "the rules of {namespace} are for HTTP only: {other} is in the same zone, and they would answer for its names, too", z.ns.Key(), ns.Key()))
 			return
 		}
 	}

@@ -33,11 +33,15 @@ type handleServer struct {
 	client *hdlclient.Client
 }
 
-// newHandleServer sets up a prefix as the manual says, and starts the program.
-func newHandleServer(t *testing.T) *handleServer {
+// newHandleServer sets up a prefix as the manual says, and starts the program. Before that it runs the
+// commands that are given.
+func newHandleServer(t *testing.T, commands ...[]string) *handleServer {
 	t.Helper()
 	s := &handleServer{t: t, folder: t.TempDir()}
 	s.stele("ns", "add", handlePrefix+"/", "--handle-server", "--handle-address", "127.0.0.1", "--handle-out", filepath.Join(s.folder, "handle"))
+	for _, args := range commands {
+		s.stele(args...)
+	}
 	cmd := exec.CommandContext(t.Context(), stele(t), "serve", "--json", "--data", filepath.Join(s.folder, "data"), "--http", "127.0.0.1:0", "--dns", "", "--hdl", "127.0.0.1:0")
 	cmd.Env = environ()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -198,6 +202,28 @@ func TestHandleProtocol(t *testing.T) {
 	s.leads(handle, "https://c.example/3")
 	if err := s.admin.Close(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// A handle that is not registered leads to the same location by all ways in, if a rule of its namespace answers for it.
+func TestHandleByRule(t *testing.T) {
+	const url = "https://rules.example/42"
+	s := newHandleServer(t, []string{"rule", "add", handlePrefix + "/", "RULE-{n:digit}", "--to", "https://rules.example/{n}", "--example", handlePrefix + "/rule-1 https://rules.example/1"})
+	handle := handlePrefix + "/rule-42"
+	if status, location, body := s.get("/" + handle); status/100 != 3 || location != url {
+		t.Errorf("the web answers %d, %s, want %s\n%.300s", status, location, url, body)
+	}
+	if status, _, body := s.get("/api/handles/" + handle); status != http.StatusOK || !strings.Contains(body, url) {
+		t.Errorf("the REST interface answers %d, %s", status, body)
+	}
+	got, err := s.client.Resolve(t.Context(), hdlclient.Query{Handle: handle, Types: []string{"URL"}})
+	if err != nil || len(got.Values) != 1 || string(got.Values[0].Data) != url {
+		t.Errorf("the protocol answers %+v, %v; want %s", got, err, url)
+	}
+	for _, where := range []string{s.hdl, s.web} {
+		if out := s.stele("resolve", "hdl:"+handle, "--via", "hdl", "--hdl", where); strings.TrimSpace(out) != url {
+			t.Errorf("stele resolve --hdl %s prints %s, want %s", where, out, url)
+		}
 	}
 }
 
