@@ -67,7 +67,7 @@ type Counter struct {
 	keeper  *keeper
 	batch   [batchSize]event
 	flushed int64
-	hits    uint64            // that were counted
+	hits    uint64            // that were taken from the rings; those that the tally dropped are among them
 	kept    uint64            // of these, whose figures are written
 	zones   map[string]uint64 // answers that were added to the figures
 	touched uint64            // keeps the compiler from leaving out reads that are for the processor's cache only
@@ -95,7 +95,7 @@ const (
 // Stats are about the counter itself.
 type Stats struct {
 	Kept     uint64 // uses whose figures are written
-	Dropped  uint64 // hits that were not counted, because too many came at once
+	Dropped  uint64 // hits that were not counted, because too many came at once, or on too many names
 	Overflow uint64 // hits that were counted without the rules for double clicks and sessions, because too many readers came
 	Failed   uint64 // attempts to write figures that failed
 	Waiting  int    // figures that are to be written
@@ -389,7 +389,7 @@ func (c *Counter) count(e *event, now int64, class Class, host string) {
 
 // note keeps what Stats returns.
 func (c *Counter) note() {
-	c.stats.Store(&Stats{Kept: c.kept, Dropped: c.keeper.lost, Overflow: c.tally.overflow, Waiting: len(c.tally.records.list) + len(c.keeper.left) + len(c.keeper.unsure)})
+	c.stats.Store(&Stats{Kept: c.kept, Dropped: c.keeper.lost + c.tally.dropped, Overflow: c.tally.overflow, Waiting: len(c.tally.records.list) + len(c.keeper.left) + len(c.keeper.unsure)})
 }
 
 // Stats returns how the counter is.
@@ -414,7 +414,7 @@ func (c *Counter) flush(now time.Time) {
 		others = append(others, began(now))
 	}
 	list := c.tally.additions(others...)
-	hits := c.hits // more are counted while these are written
+	hits := c.hits - c.tally.dropped // more are counted while these are written
 	left, err := c.keeper.keep(c.ctx, now, list)
 	if left == 0 {
 		c.kept = hits

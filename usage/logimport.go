@@ -258,7 +258,7 @@ func (r *logRun) begin(number int, total *LogSummary) error {
 	}
 	err := r.flush() // of which nothing is written
 	r.before, r.sum, r.counted, r.part, r.first = false, LogSummary{}, 0, 0, 0
-	r.tally.doubles, r.tally.overflow = 0, 0
+	r.tally.doubles, r.tally.overflow, r.tally.dropped = 0, 0, 0
 	if total.Lines == 0 {
 		total.Before = number
 	}

@@ -96,10 +96,18 @@ func cutRequest(request string) (method, target string) {
 		return "", ""
 	}
 	at := strings.LastIndexByte(rest, ' ')
-	if at < 0 || !strings.HasPrefix(rest[at+1:], "HTTP/") {
+	if at < 0 || !isProtocol(rest[at+1:]) {
 		return "", ""
 	}
 	return method, rest[:at]
+}
+
+// isProtocol reports whether a text is a version of HTTP, such as HTTP/1.1 or HTTP/2. A client can write anything there, which is not to stay in a log
+// that is masked.
+func isProtocol(text string) bool {
+	isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
+	version, ok := strings.CutPrefix(text, "HTTP/")
+	return ok && (len(version) == 1 || len(version) == 3 && version[1] == '.' && isDigit(version[2])) && isDigit(version[0])
 }
 
 // cutQuoted returns what stands before the next quotation mark, and what follows that. Servers write quotation marks and control

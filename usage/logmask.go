@@ -65,6 +65,7 @@ func (m *logMask) line(text string, whole bool) []byte {
 	}
 	b := make([]byte, 0, len(text))
 	b = append(m.reader(b, l.client), ' ')
+	b = solid(b, l.client[len(b)-1:]) // before the next field, which is not counted either: the line keeps its length
 	rest := body[len(l.client)+1:]
 	who, rest, _ := strings.Cut(rest, " [")
 	ident, user, _ := strings.Cut(who, " ")
@@ -168,11 +169,13 @@ func hidden(b []byte, text string) []byte {
 	return b
 }
 
-// reader appends a text of the same length as the address of a reader, which tells readers apart: it is not an address.
+// reader appends a text which tells readers apart: it is not an address. It is as long as the address of the reader, or as that of the network: readers
+// of a network have the same text, and no more bytes than the shortest address in it.
 func (m *logMask) reader(b []byte, client string) []byte {
 	known := client
 	if from, err := netip.ParseAddr(client); err == nil && m.cut {
 		known = cut(from).String()
+		client = client[:min(len(client), len(known))]
 	}
 	mac := hmac.New(sha256.New, m.key)
 	_, _ = mac.Write([]byte(known)) // a hash never fails

@@ -41,6 +41,9 @@ type usedSpace struct {
 // maxTexts is how many bytes the names have in memory that wait to be written.
 const maxTexts = 1 << 28
 
+// minTexts is how many bytes of names stay in memory in any case.
+const minTexts = 1 << 16
+
 // hashOfDay returns the hash of a name on a day.
 func hashOfDay(name uint64, day int32) uint64 { return name + uint64(day)*0x9e3779b97f4a7c15 }
 
@@ -107,7 +110,10 @@ func (r *records) text(d *recordDelta) []byte { return r.texts[d.text : d.text+d
 // forget begins with none. Memory of which most was not used is given back.
 func (r *records) forget() {
 	if cap(r.list) > max(minSlots, 8*len(r.list)) {
-		r.list, r.texts = nil, nil
+		r.list = nil
+	}
+	if cap(r.texts) > max(minTexts, 8*len(r.texts)) { // a few names may be long
+		r.texts = nil
 	}
 	r.list, r.texts = r.list[:0], r.texts[:0]
 	r.index.forget()

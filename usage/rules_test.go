@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -333,6 +335,54 @@ func TestCaps(t *testing.T) {
 	}
 	if ty.tellVisitors(); ty.spaceDelta(key, dayOf(noon.Unix()))[Visitors] != 2 {
 		t.Errorf("the namespace has %v", ty.spaceDelta(key, dayOf(noon.Unix())))
+	}
+}
+
+// TestNoRoomForNames checks that hits on names for which there is no room are told as such, and not as counted.
+func TestNoRoomForNames(t *testing.T) {
+	h := newHouse(t)
+	h.counter.ctx = t.Context()
+	list := h.counter.tally.records.list
+	h.counter.tally.records.list = make([]recordDelta, maxDeltas)
+	h.visit(h.ann, firefox)
+	h.visit(h.bob, firefox)
+	h.counter.drain(h.now)
+	h.counter.tally.records.list = list
+	h.counter.flush(h.now)
+	if s := h.counter.Stats(); s.Dropped != 2 || s.Kept != 0 || s.Overflow != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestClicksOutOfOrder checks that clicks which are far apart are two, also if the later one is counted first: they wait in several rings
+// while the counter is stopped.
+func TestClicksOutOfOrder(t *testing.T) {
+	id := stele.StoredID("ark", "ark:12345/x1")
+	for _, c := range []struct {
+		seconds []int64
+		want    int64
+	}{{[]int64{100, 5}, 2}, {[]int64{100, 70}, 1}, {[]int64{100, 69}, 2}, {[]int64{100, 5, 101}, 2}} {
+		ty := newTally(func(stele.ID) stele.NamespaceKey { return stele.NamespaceKey{} })
+		for _, s := range c.seconds {
+			ty.count(&reading{at: noon.Unix() + s, id: id, visitor: 7, class: Regular, kind: Redirect})
+		}
+		if d := find(ty, id, dayOf(noon.Unix())); d[Regulars] != c.want || d[RegularUnique] != 1 {
+			t.Errorf("%v: %v, want %d", c.seconds, d, c.want)
+		}
+	}
+}
+
+// TestTextsGivenBack checks that memory of long names is given back, however few they are.
+func TestTextsGivenBack(t *testing.T) {
+	ty := newTally(func(stele.ID) stele.NamespaceKey { return stele.NamespaceKey{} })
+	for i := range 300 {
+		id := stele.StoredID("ark", "ark:12345/"+strconv.Itoa(i)+strings.Repeat("x", 4000))
+		ty.count(&reading{at: noon.Unix(), id: id, visitor: 7, class: Regular, kind: Redirect})
+	}
+	ty.forgetDeltas()
+	ty.forgetDeltas() // after a time without use
+	if n := cap(ty.records.texts); n > minTexts {
+		t.Errorf("%d bytes are kept", n)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 // section 7.2: double-click filtering).
 const clickWindow = 30
 
-// Limits on what a tally keeps in memory. Beyond them it counts totals only.
+// Limits on what a tally keeps in memory. Beyond maxClicks it counts totals only; a hit on a name beyond maxDeltas, or beyond maxTexts, is not
+// counted at all.
 const (
 	maxClicks   = 1 << 20 // readers and names in a window, and in an hour
 	maxDeltas   = 1 << 20 // names that wait to be written
@@ -22,7 +23,7 @@ const (
 	maxLands    = 100_000 // countries of namespaces, in memory
 )
 
-// tally applies the rules to hits that come in the order of their times, and collects what is to be added to the
+// tally applies the rules to hits that come about in the order of their times, and collects what is to be added to the
 // figures. One goroutine uses it.
 type tally struct {
 	seed  maphash.Seed
@@ -44,7 +45,8 @@ type tally struct {
 
 	rolled   int    // the last month whose days are not kept apart; 0: none
 	doubles  uint64 // double clicks
-	overflow uint64 // hits for which there was no room: double clicks and sessions are not known
+	overflow uint64 // hits for whose readers there was no room: double clicks and sessions are not known
+	dropped  uint64 // hits for whose names there was no room: they are not counted
 }
 
 type spaceDay struct {
@@ -151,7 +153,8 @@ type reading struct {
 // count counts what a reader did.
 func (t *tally) count(r *reading) {
 	t.advance(r.at)
-	// A hit that was overtaken by the next hour counts there: it is less than a second late.
+	// A hit that was overtaken by the next hour counts there. It is less than a second late, or later if the counter was stopped for a while:
+	// then hits wait in several rings, each of which is in order.
 	at := max(r.at, t.hour*secondsHour)
 	switch {
 	case r.class == Ignored:
@@ -174,6 +177,7 @@ func (t *tally) count(r *reading) {
 	}
 	to := t.record(r, dayOf(at))
 	if to < 0 {
+		t.dropped++
 		return
 	}
 	d := &t.records.list[to]
@@ -205,11 +209,11 @@ func (t *tally) click(r *reading, to int, at int64) bool {
 	key, second := t.pair(r), at-t.hour*secondsHour
 	if slot := t.clicks.find(key); *slot != 0 { // its session is counted
 		last, isUnique, known := lastClick(*slot)
-		again := known && second-last <= clickWindow
+		again := known && second-last <= clickWindow && last-second <= clickWindow
 		if again {
 			t.doubles++
 		} else {
-			isUnique = false
+			isUnique = isUnique && second < last // the last click stays what it is
 			t.records.list[to].delta[total]++
 		}
 		setClick(slot, max(second, last), isUnique)
@@ -259,9 +263,12 @@ func (t *tally) moveClick(r *reading, to int, before int64, wasUnique bool, tota
 
 // subtract takes one from a figure of another day, from which a click was moved.
 func (t *tally) subtract(r *reading, day int32, figure int) {
-	if to := t.record(r, day); to >= 0 {
-		t.records.list[to].delta[figure]--
+	to := t.record(r, day)
+	if to < 0 {
+		t.overflow++
+		return
 	}
+	t.records.list[to].delta[figure]--
 }
 
 // touch reads what is needed to count hits, and returns what does not matter: the processor fetches it for many hits at once, and waits for
@@ -301,9 +308,7 @@ func (t *tally) record(r *reading, day int32) int {
 	hash := hashOfDay(r.hash, day)
 	to := t.records.find(hash)
 	if to < 0 {
-		if to = t.records.add(hash, r.id, day, t.space(r.id)); to < 0 {
-			t.overflow++
-		}
+		to = t.records.add(hash, r.id, day, t.space(r.id))
 	}
 	return to
 }
