@@ -40,7 +40,7 @@ func (r *Registry) OpenSearch(ctx context.Context, folder string, log *slog.Logg
 	}
 	index, err := search.Open(ctx, search.Options{
 		Folder: folder, Source: r.Store, Log: log,
-		Lagging: func() bool { _, yes := r.lagging(); return yes },
+		Lagging: r.lagging,
 	})
 	if err != nil {
 		return err

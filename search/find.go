@@ -119,7 +119,8 @@ type seeking struct {
 	now     stele.Position // of the registry when the search began
 
 	at      position
-	current bool // the index has all changes that were committed before the search began
+	current bool      // the index has all changes that were committed before the search began, and the source does not lag
+	lagged  time.Time // when the source lagged last, as the search began
 
 	it     *pebble.Iterator // with filters, for single keys
 	terms  [][]byte         // that a document must have, without prefixes
@@ -155,7 +156,9 @@ func (s *seeking) run(ctx context.Context) (err error) {
 	if s.at, ok = readPosition(text); !ok {
 		return errDamaged
 	}
-	s.current = s.at.generation == s.now.Generation && s.at.mark.Seq >= s.now.Change
+	var lags bool
+	s.lagged, lags = s.index.lagging()
+	s.current = !lags && s.at.generation == s.now.Generation && s.at.mark.Seq >= s.now.Change
 	if !s.prepare() {
 		return nil
 	}

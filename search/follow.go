@@ -167,6 +167,14 @@ func (x *Index) advance(ctx context.Context, whole bool) error {
 	return x.follow(ctx, whole, nil)
 }
 
+// lagging is for Options.Lagging.
+func (x *Index) lagging() (since time.Time, yes bool) {
+	if x.o.Lagging == nil {
+		return time.Time{}, false
+	}
+	return x.o.Lagging()
+}
+
 // follow reads the feed from the position of the index on, as far as it goes or up to the end of
 // the last whole block.
 func (x *Index) follow(ctx context.Context, whole bool, progress func(Status)) error {
@@ -176,7 +184,7 @@ func (x *Index) follow(ctx context.Context, whole bool, progress func(Status)) e
 		if err != nil {
 			return err
 		}
-		lags := x.o.Lagging != nil && x.o.Lagging()
+		_, lags := x.lagging()
 		at := x.at.Load()
 		reason := ""
 		switch {

@@ -48,9 +48,10 @@ type Options struct {
 	Source Source
 	Log    *slog.Logger // nil: nothing is logged
 
-	// Lagging reports whether the source may return an earlier state than it did before; nil:
+	// Lagging reports whether the source may return an earlier state than it did before, and when that began; once it is over,
+	// when it began last; nil:
 	// it never does.
-	Lagging func() bool
+	Lagging func() (since time.Time, yes bool)
 
 	// For tests.
 	fs     vfs.FS

@@ -102,7 +102,7 @@ func TestLagging(t *testing.T) {
 	defer w.index.Close()
 	w.put(t, newRecord("ark:1/a", "rio"))
 	w.catchUp(t)
-	w.index.o.Lagging = func() bool { return true }
+	w.index.o.Lagging = func() (time.Time, bool) { return time.Unix(1, 0), true }
 	w.source.Store = &sameGeneration{mem.New(time.Now), w.store}
 	w.catchUp(t)
 	if s := w.index.Status(); s.Documents != 1 {

@@ -109,7 +109,9 @@ func (s *seeking) read(ctx context.Context) error {
 	if err := s.gather(ctx, missing); err != nil {
 		return err
 	}
-	kept.keep(s.at.generation, s.looked)
+	if since, yes := s.index.lagging(); !yes && since.Equal(s.lagged) {
+		kept.keep(s.at.generation, s.looked)
+	}
 	return nil
 }
 

@@ -18,7 +18,8 @@ const (
 // A document is the number of a change, and the index has it until a later version of its record
 // replaces it. So the record of a document never changes, and if the index has all changes that
 // were committed before a search began, no later version of the record can be missing. A search
-// that has not caught up with the registry must not use what is kept.
+// that has not caught up with the registry must not use what is kept. Nor must what is read from a copy of
+// the registry that lags be kept: it may be the version before that of the document.
 type recent struct {
 	mu         sync.Mutex
 	generation stele.GenerationID

@@ -83,6 +83,24 @@ func TestRecent(t *testing.T) {
 		t.Fatal(err)
 	}
 	find(1, "serra", "rios", "rios", "rios", "rios")
+
+	// What a copy says that lags, or lagged while it was read, may be earlier than the index, and is not kept.
+	since, lags := time.Unix(1, 0), true
+	x.o.Lagging = func() (time.Time, bool) { return since, lags }
+	find(6, "serra", "rios", "rios", "rios", "rios")
+	lags = false
+	find(0, "serra", "rios", "rios", "rios", "rios")
+	put("ark:12345/x8", "ilha", 4)
+	if err := x.CatchUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	x.o.Lagging = func() (time.Time, bool) {
+		calls++
+		return time.Unix(int64(calls), 0), false // it lagged between two calls
+	}
+	find(1, "ilha", "rios", "rios", "rios", "rios")
+	find(1, "ilha", "rios", "rios", "rios", "rios")
 }
 
 // TestRecentBounds: what is kept is of one generation, and bounded.
