@@ -56,11 +56,20 @@ const (
 // Moves returns what findings of the link checker about a host propose, at most [MaxMoves], and whether there may be more. Findings returns those that come after
 // one, which is written as its name, a tab and the number of its target, as far as [MovedAt] says.
 func Moves(host string, findings func(after string) iter.Seq2[apijson.LinkFinding, error]) (moves []Move, more bool, err error) {
+	return movesWithin(maxMovesTimes, host, findings)
+}
+
+// FirstMoves is [Moves] for a page, which can't wait for long: it reads as many findings as [MovedAt] says once, and no more if none of them is a move.
+func FirstMoves(host string, findings func(after string) iter.Seq2[apijson.LinkFinding, error]) (moves []Move, more bool, err error) {
+	return movesWithin(1, host, findings)
+}
+
+func movesWithin(times int, host string, findings func(after string) iter.Seq2[apijson.LinkFinding, error]) (moves []Move, more bool, err error) {
 	if host == "" {
 		return nil, false, &stele.Error{Op: "accept addresses", Kind: stele.Invalid, Err: stele.Problems{{Path: "host", Err: stele.Messagef("links.host-missing", "give the host from which the targets have moved")}}}
 	}
 	after := ""
-	for range maxMovesTimes {
+	for range times {
 		if moves, after, err = movesOf(findings(after)); err != nil || len(moves) > 0 || after == "" {
 			break
 		}

@@ -161,6 +161,10 @@ func TestMovesGoOn(t *testing.T) {
 		t.Errorf("%v, %t, %v after %q", moves, more, err, asked)
 	}
 	asked = nil
+	if moves, more, err := bulk.FirstMoves("old.example.org", findings(parts)); err != nil || len(moves) > 0 || !more || len(asked) != 1 {
+		t.Errorf("a page: %v, %t, %v after %d parts", moves, more, err, len(asked))
+	}
+	asked = nil
 	if moves, more, err := bulk.Moves("old.example.org", findings(1000)); err != nil || len(moves) > 0 || !more || len(asked) > 100 {
 		t.Errorf("%v, %t, %v after %d parts", moves, more, err, len(asked))
 	}

@@ -16,7 +16,7 @@ import (
 
 // moved returns the targets of names in a namespace that have moved away from a host, and whether there are more.
 func (c *call) moved(key stele.NamespaceKey, host string) ([]bulk.Move, bool, error) {
-	return bulk.Moves(host, func(after string) iter.Seq2[apijson.LinkFinding, error] {
+	return bulk.FirstMoves(host, func(after string) iter.Seq2[apijson.LinkFinding, error] {
 		return c.h.o.Links.FindingsOf(c.ctx, key, bulk.MovedAt(host), after)
 	})
 }
@@ -54,6 +54,10 @@ func (c *call) acceptPage(status int, ns *stele.Namespace, host string, problems
 	}
 	c.showFound(&v.Replace, found)
 	command := "stele links accept " + shellWord(key.String()) + " " + shellWord(host)
+	if v.Far = more && len(moves) == 0; v.Far { // the command reads on
+		v.Same = []deskpage.Same{{Label: c.language.Text("same.command"), Text: command + " --dry-run"}}
+		return c.show(status, "accept", v)
+	}
 	body, err := json.Marshal(apijson.LinkAcceptance{Prefix: key.String(), Host: host, Digest: v.Digest})
 	if err != nil {
 		return err

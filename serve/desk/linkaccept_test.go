@@ -1,7 +1,9 @@
 package desk
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"net/url"
 	"testing"
 
@@ -72,4 +74,27 @@ func TestAcceptMany(t *testing.T) {
 	form.Set("number", "101")
 	started := ed.post("/.desk/links/accept", form).leads("/.desk/jobs/")
 	ed.awaitJob(started.location()).has(200, "101 of 101", "101</b> <span>names changed")
+}
+
+// farLinks are findings of which none is a move, however many are read.
+type farLinks struct {
+	Links
+	asked int
+}
+
+func (l *farLinks) FindingsOf(context.Context, stele.NamespaceKey, apijson.LinkFilter, string) iter.Seq2[apijson.LinkFinding, error] {
+	l.asked++
+	return func(yield func(apijson.LinkFinding, error) bool) {
+		yield(apijson.LinkFinding{ID: fmt.Sprint("ark:12345/x5p", l.asked)}, apijson.ErrLinksCut)
+	}
+}
+
+// TestAcceptFar: the page reads a part of the findings only, and shows the command that reads the others.
+func TestAcceptFar(t *testing.T) {
+	far := &farLinks{}
+	s := newSite(t, func(o *Options) { o.Links = far })
+	s.as("ed").get(acceptPage).has(200, "the command below reads the others", "stele links accept ark:12345/x5 old.example.org --dry-run")
+	if far.asked != 2 { // get opens the page in two languages
+		t.Errorf("%d parts were read", far.asked)
+	}
 }

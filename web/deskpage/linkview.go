@@ -39,6 +39,7 @@ type Accept struct {
 	Host        string
 	Digest      string // of what is shown
 	More        bool   // there are more targets than are changed at once
+	Far         bool   // there may be targets, but after more findings than a page reads
 }
 
 // LinkSettings are how targets are checked, as a form.
