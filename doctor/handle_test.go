@@ -51,8 +51,12 @@ func TestHandle(t *testing.T) {
 		_ = server.Shutdown(ctx)
 	}
 	defer end()
+	_, public, err := handles.NewAdminKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
 	made, err := service.SetUp(admin, handles.Setup{Prefix: "20.500.1", Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}, Port: server.Addrs()[0].Port(),
-		Random: rand.Reader, Keep: func([]byte) error { return nil }})
+		Random: rand.Reader, AdminKey: public})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,9 @@ package handles
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -367,9 +367,12 @@ func TestHome(t *testing.T) {
 // records of all prefixes.
 func TestSetUp(t *testing.T) {
 	f := newFixture(t)
-	var private []byte
+	private, public, err := NewAdminKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
 	o := Setup{Prefix: "20.500.1", Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.7")}, Mirrors: []netip.Addr{netip.MustParseAddr("2001:db8::7")},
-		HTTPPort: 8000, About: "test", Random: rand.Reader, Keep: func(key []byte) error { private = key; return nil }}
+		HTTPPort: 8000, About: "test", Random: rand.Reader, AdminKey: public}
 	made, err := f.SetUp(f.admin, o)
 	if err != nil {
 		t.Fatal(err)
@@ -408,11 +411,43 @@ func TestSetUp(t *testing.T) {
 	if err != nil || kept.FormerSerial != 1 || kept.Former == nil {
 		t.Errorf("of the former key %v, %v is kept", kept.FormerSerial, err)
 	}
-	// The key could not be kept: nothing says that it is the administrator's.
-	f.space("20.500.9/", func(*stele.Namespace) {})
-	o.Prefix, o.Keep = "20.500.9", func([]byte) error { return errors.New("the disk is full") }
-	if _, err := f.SetUp(f.admin, o); err == nil || f.find("0.NA/20.500.9") != nil {
-		t.Errorf("there is a record whose key nobody has (%v)", err)
+	if string(made.Key) != string(public) {
+		t.Error("another key is said to be the administrator's")
+	}
+	// A prefix that has a record keeps its administrator, and needs no key.
+	o.AdminKey = nil
+	if made, err := f.SetUp(f.admin, o); err != nil || string(made.Key) != string(public) {
+		t.Errorf("again: %v", err)
+	}
+}
+
+// TestSetUpRefused: what is wrong is found before anything is written.
+func TestSetUpRefused(t *testing.T) {
+	f := newFixture(t)
+	_, public, err := NewAdminKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := []netip.Addr{netip.MustParseAddr("192.0.2.7")}
+	for code, o := range map[string]Setup{
+		NeedsAdminKey:                {Addresses: at},
+		"handle.admin-key-invalid":   {Addresses: at, AdminKey: []byte("key")},
+		"handle.address-missing":     {AdminKey: public},
+		"handle.too-many-servers":    {Addresses: at, Mirrors: slices.Repeat(at, maxServers), AdminKey: public},
+		"handle.setup-text-too-long": {Addresses: at, AdminKey: public, Contact: strings.Repeat("x", maxSetupText+1)},
+	} {
+		o.Prefix, o.Random = "20.500.1", rand.Reader
+		_, err := f.SetUp(f.admin, o)
+		if got, _ := stele.CodeOf(err); got != code {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+	_, err = f.SetUp(t.Context(), Setup{Prefix: "20.500.1", Addresses: at, AdminKey: public, Random: rand.Reader})
+	if kind := stele.KindOf(err); kind != stele.Unauthenticated && kind != stele.NotFound {
+		t.Errorf("by the public: %v", err)
+	}
+	if site, err := f.r.HandleSite(f.admin); err != nil || site.Octets != nil || f.find("0.NA/20.500.1") != nil {
+		t.Errorf("something was written (%v)", err)
 	}
 }
 

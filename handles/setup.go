@@ -30,22 +30,29 @@ type Setup struct {
 
 	Organisation, Contact, Mail string // for the registrar of the prefix
 
-	// AdminKey is the public key of the prefix's administrator, as an HS_PUBKEY value has it. Without one a new
-	// key is made.
+	// AdminKey is the public key of the prefix's administrator, as an HS_PUBKEY value has it; see [NewAdminKey]. The
+	// record of the prefix is made with it. A prefix that has a record keeps the key that the record has, and needs none.
 	AdminKey []byte
-
-	// Keep is given the private key of the administrator, as a key file, if one is made, before the record says that
-	// it is theirs: there is no other copy.
-	Keep func(key []byte) error
 
 	Random io.Reader
 }
+
+// NeedsAdminKey is the code of the error by which [Service.SetUp] asks for the key of the administrator. Nothing is
+// written then: the caller makes a key, keeps it, and calls again.
+const NeedsAdminKey = "handle.admin-key-missing"
+
+// Bounds of a set-up. So many servers fit into a value of type HS_SITE.
+const (
+	maxServers   = 100
+	maxSetupText = 1000 // bytes
+)
 
 // Made is what [Service.SetUp] made.
 type Made struct {
 	Site   hdl.Site
 	Bundle []byte // a zip for the registrar of the prefix
 	Admin  Identity
+	Key    []byte        // the public key of the administrator, which the record has; nil: none
 	Record *stele.Record // 0.NA/prefix
 }
 
@@ -67,8 +74,8 @@ const (
 // again it brings the site up to date, and leaves administrators as they are. Only an administrator of the
 // registry may, whom the context names.
 func (s *Service) SetUp(ctx context.Context, o Setup) (*Made, error) {
-	if len(o.Addresses) == 0 {
-		return nil, stele.Errorf("set up handles", stele.ID{}, stele.Invalid, "handle.address-missing", "say at which public address the server answers the Handle protocol")
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	id, err := s.Parse(authorityMark + o.Prefix)
 	if err != nil {
@@ -79,39 +86,74 @@ func (s *Service) SetUp(ctx context.Context, o Setup) (*Made, error) {
 	} else if ns == nil {
 		return nil, stele.Errorf("set up handles", id, stele.NotFound, "handle.namespace-missing", "there is no namespace {prefix}/ that the Handle protocol serves; add it with 'stele ns add {prefix}/'", o.Prefix)
 	}
+	rec, err := s.o.Registrar.Get(ctx, id)
+	isNew := stele.KindOf(err) == stele.NotFound
+	switch {
+	case isNew && o.AdminKey == nil:
+		return nil, stele.Errorf("set up handles", id, stele.Invalid, "handle.admin-key-missing", "{prefix} has no administrator yet; send the public key of one", o.Prefix)
+	case err != nil && !isNew:
+		return nil, err
+	}
 	site, err := s.setSite(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
-	made := &Made{Site: *site, Admin: Identity{Handle: Bare(id), Index: keyIndex}}
-	public := o.AdminKey
-	rec, err := s.o.Registrar.Get(ctx, id)
-	switch {
-	case stele.KindOf(err) == stele.NotFound:
-		if public == nil {
-			key, err := newKey(o.Random)
-			if err != nil {
-				return nil, err
-			}
-			pair := key.Public()
-			public = pair.Append(nil)
-			if err := o.Keep(hdl.AppendKeyFile(nil, key)); err != nil {
-				return nil, err
-			}
-		}
-		made.Record, err = s.o.Registrar.Register(ctx, &stele.Record{ID: id, State: stele.Active, Values: s.prefixValues(id, site, &o, public)})
-	case err == nil:
+	made := &Made{Site: *site, Admin: Identity{Handle: Bare(id), Index: keyIndex}, Key: o.AdminKey}
+	if isNew {
+		made.Record, err = s.o.Registrar.Register(ctx, &stele.Record{ID: id, State: stele.Active, Values: s.prefixValues(id, site, &o, o.AdminKey)})
+	} else {
+		made.Key = adminKey(rec)
 		made.Record, err = s.o.Registrar.Update(ctx, id, rec.Version, func(next *stele.Record) error {
 			next.Values = s.withSites(next.Values, site, &o)
 			return nil
 		})
-		public = adminKey(rec)
 	}
 	if err != nil {
 		return nil, err
 	}
-	made.Bundle, err = bundle(&o, site, public, s.o.Now())
+	made.Bundle, err = bundle(&o, site, made.Key, s.o.Now())
 	return made, err
+}
+
+// BarePrefix returns a prefix of handles as [Setup] has it, of any way to write it: hdl:20.500.12345/ is 20.500.12345.
+func BarePrefix(text string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(text, destination.HandleMark), "/")
+}
+
+// check finds what is wrong with a set-up before anything is written.
+func (o *Setup) check() error {
+	wrong := func(code, text string, args ...any) error {
+		return stele.Errorf("set up handles", stele.ID{}, stele.Invalid, code, text, args...)
+	}
+	if len(o.Addresses) == 0 {
+		return wrong("handle.address-missing", "say at which public address the server answers the Handle protocol")
+	}
+	if n := len(o.Addresses) + len(o.Mirrors); n > maxServers {
+		return wrong("handle.too-many-servers", "a site may have {limit} servers and mirrors, and these are {count}; name fewer", maxServers, n)
+	}
+	for _, text := range []string{o.About, o.Organisation, o.Contact, o.Mail} {
+		if len(text) > maxSetupText {
+			return wrong("handle.setup-text-too-long", "a description, an organisation, a contact and its mail address may each have {limit} bytes; shorten it", maxSetupText)
+		}
+	}
+	if o.AdminKey == nil {
+		return nil
+	}
+	if _, err := hdl.ParsePublicKey(o.AdminKey); err != nil {
+		return wrong("handle.admin-key-invalid", "the key of the administrator is not a public key of the Handle System: {cause}", err)
+	}
+	return nil
+}
+
+// NewAdminKey makes a key for the administrator of a prefix: the private one as a key file, of which the caller has the
+// only copy, and the public one for [Setup].
+func NewAdminKey(random io.Reader) (private, public []byte, err error) {
+	key, err := newKey(random)
+	if err != nil {
+		return nil, nil, err
+	}
+	half := key.Public()
+	return hdl.AppendKeyFile(nil, key), half.Append(nil), nil
 }
 
 // newKey makes a key pair.
@@ -247,6 +289,14 @@ func adminKey(rec *stele.Record) []byte {
 	return nil
 }
 
+// SiteMissing is the code of the error that [NoSite] returns.
+const SiteMissing = "handle.site-missing"
+
+// NoSite returns the error of a registry that is not a site of the Handle System.
+func NoSite(op string) error {
+	return stele.Errorf(op, stele.ID{}, stele.NotFound, "handle.site-missing", "this registry is not a site of the Handle System; set it up with 'stele ns add PREFIX --handle-server'")
+}
+
 // RollSite replaces the key of the site. Clients that still know the former one by its number get answers that it
 // signed. The records of all prefixes that name the site are brought up to date.
 func (s *Service) RollSite(ctx context.Context, random io.Reader) (*hdl.Site, error) {
@@ -259,7 +309,7 @@ func (s *Service) RollSite(ctx context.Context, random io.Reader) (*hdl.Site, er
 	var site hdl.Site
 	_, err = s.o.Registrar.SetHandleSite(ctx, func(kept *registrar.HandleSite) error {
 		if kept.Key == nil {
-			return stele.Errorf("roll handle key", stele.ID{}, stele.NotFound, "handle.site-missing", "this registry is not a site of the Handle System; set it up with 'stele ns add PREFIX --handle-server'")
+			return NoSite("roll handle key")
 		}
 		if site, err = hdl.ParseSite(kept.Octets); err != nil {
 			return err

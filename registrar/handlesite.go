@@ -80,10 +80,13 @@ func (r *Registrar) handleSite(ctx context.Context, op string) (site HandleSite,
 }
 
 // SetHandleSite changes the site: change is called with what is there, and again if another writer was
-// faster. Only an administrator may.
+// faster. Only an administrator may, by a session only with a fresh proof: who has the key of the site signs for it.
 func (r *Registrar) SetHandleSite(ctx context.Context, change func(*HandleSite) error) (HandleSite, error) {
 	const op = "set handle site"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
+		return HandleSite{}, err
+	}
+	if err := r.needProof(ctx, op); err != nil {
 		return HandleSite{}, err
 	}
 	for attempt := 1; ; attempt++ {

@@ -40,6 +40,10 @@ func TestFreshProof(t *testing.T) {
 			_, err := f.SetNamespace(ctx, f.key("ark:12345/x5"), 0, func(ns *stele.Namespace) error { ns.Owner = "ann"; return nil })
 			return err
 		},
+		"set handle site": func() error {
+			_, err := f.SetHandleSite(ctx, func(site *HandleSite) error { site.Octets = []byte(f.clock().String()); return nil })
+			return err
+		},
 		"redact": func() error { _, err := f.Redact(ctx, rec.ID, 0, "It was personal."); return err },
 	}
 	f.jump(auth.FreshProof)

@@ -40,6 +40,7 @@ func (s *server) upkeep(f *generation) api.Upkeep {
 		Backup:  func(ctx context.Context) (fs.FS, uint64, func() error, error) { return s.copyAside(ctx, r) },
 		Stage:   s.stageBackup,
 		Keys:    NewKeys(r, s.now),
+		Handles: NewHandleSites(r, s.now),
 		Secondaries: func(ctx context.Context, zone string) ([]stele.SecondaryAnswer, error) {
 			return registry.AskZoneSecondaries(ctx, s.notify, r.Store, zone)
 		},

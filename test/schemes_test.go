@@ -42,7 +42,6 @@ var knowSchemes = map[string]string{
 	"server/server.go":                 "the log names the addresses of the Handle protocol by their setting",
 	"server/try.go":                    "the addresses of the Handle protocol",
 	"cmd/stele/serve.go":               "the addresses of the Handle protocol",
-	"cmd/stele/handle.go":              "prefixes of handles, with or without their mark",
 	"cmd/stele/demo/*":                 "the names of the demonstration",
 }
 

@@ -3,17 +3,20 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"net/netip"
+	"encoding/base64"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/cmd/stele/usage"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/handles"
 	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/server"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -23,11 +26,33 @@ func (p *program) handleCommand() *cobra.Command {
 		Short: "Set up the registry as a site of the Handle System",
 		Long: `Handle sets up the registry as a site of the Handle System, so that clients of its
 protocol find and change the handles of a prefix here. 'stele serve --hdl ADDRESS' answers
-them. These commands work where the registry is.`,
+them. With --server the server keeps the key of the site, and the private key of a prefix's
+administrator is made where the command runs.`,
 		Example: `  stele handle setup 20.500.12345 --address 192.0.2.7 --out handle
   stele handle show
   stele handle roll`,
-	}, onFolder(p.handleSetupCommand()), onFolder(p.handleShowCommand()), onFolder(p.handleRollCommand()))
+	}, p.handleSetupCommand(), p.handleShowCommand(), p.handleRollCommand())
+}
+
+// handleSites sets up the Handle System, here or at a server.
+type handleSites interface {
+	HandleSite(ctx context.Context) (*apijson.HandleSite, error)
+	SetUpHandles(ctx context.Context, prefix string, want apijson.HandleSetup) (*apijson.HandlePrefix, error)
+	RollHandleSite(ctx context.Context) (*apijson.HandleSite, error)
+}
+
+// withHandles calls do with the site of the registry.
+func (p *program) withHandles(cmd *cobra.Command, do func(ctx context.Context, s handleSites) error) error {
+	far, err := p.isRemote(cmd)
+	if err != nil {
+		return err
+	}
+	if far {
+		return p.withServer(cmd, func(ctx context.Context, r *remote.Registry) error { return do(ctx, r) })
+	}
+	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
+		return do(ctx, server.NewHandleSites(r, p.now))
+	})
 }
 
 // handleFlags are how a prefix is set up.
@@ -68,8 +93,8 @@ Run it again after the addresses have changed, and send the new sitebndl.zip.`,
   stele handle setup 20.500.12345 --address 192.0.2.7 --admin-key admpub.bin --contact 'Ann Librarian' --mail ann@example.org`,
 		Args: usage.OneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-				return p.setUpHandles(ctx, cmd, r, args[0], &f)
+			return p.withHandles(cmd, func(ctx context.Context, s handleSites) error {
+				return p.setUpHandles(ctx, cmd, s, args[0], &f)
 			})
 		},
 	}
@@ -78,21 +103,9 @@ Run it again after the addresses have changed, and send the new sitebndl.zip.`,
 }
 
 // setUpHandles sets up a prefix, and says what to do next.
-func (p *program) setUpHandles(ctx context.Context, cmd *cobra.Command, r *registry.Registry, prefix string, f *handleFlags) error {
-	o := handles.Setup{Prefix: strings.TrimSuffix(strings.TrimPrefix(prefix, "hdl:"), "/"), Port: f.port, HTTPPort: f.http, About: f.about,
-		Organisation: f.org, Contact: f.contact, Mail: f.mail, Random: rand.Reader}
-	for _, list := range []struct {
-		from []string
-		to   *[]netip.Addr
-	}{{f.addresses, &o.Addresses}, {f.mirrors, &o.Mirrors}} {
-		for _, text := range list.from {
-			addr, err := netip.ParseAddr(text)
-			if err != nil || addr.IsUnspecified() {
-				return usage.Errorf(cmd, "flag.not-an-ip-address", `"{text}" is not the IP address of a server; write one such as 192.0.2.7`, text)
-			}
-			*list.to = append(*list.to, addr)
-		}
-	}
+func (p *program) setUpHandles(ctx context.Context, cmd *cobra.Command, s handleSites, prefix string, f *handleFlags) error {
+	want := apijson.HandleSetup{Addresses: f.addresses, Mirrors: f.mirrors, Port: f.port, HTTPPort: f.http, About: f.about,
+		Organisation: f.org, Contact: f.contact, Mail: f.mail}
 	if f.key != "" {
 		data, err := disk.ReadSome(f.key, maxHandleKey)
 		if err != nil {
@@ -101,34 +114,51 @@ func (p *program) setUpHandles(ctx context.Context, cmd *cobra.Command, r *regis
 		if _, err := hdl.ParsePublicKey(data); err != nil {
 			return usage.Errorf(cmd, "flag.not-a-handle-key", "{file} is not a public key of the Handle System: {cause}", f.key, err)
 		}
-		o.AdminKey = data
+		want.AdminKey = base64.StdEncoding.EncodeToString(data)
 	}
 	if err := os.MkdirAll(f.out, 0o700); err != nil {
 		return disk.FileError(err)
 	}
-	zip, key := filepath.Join(f.out, "sitebndl.zip"), ""
-	o.Keep = func(private []byte) error {
-		key = disk.FreeName(filepath.Join(f.out, "admpriv.bin"))
-		if err := disk.CreatePrivate(key, private); err != nil {
-			return disk.FileError(err)
+	key := ""
+	made, err := s.SetUpHandles(ctx, prefix, want)
+	if code, _ := stele.CodeOf(err); err != nil && code == handles.NeedsAdminKey && want.AdminKey == "" {
+		// The private key is kept before a record says that it is the administrator's: there is no other copy, here or at the server.
+		if key, want.AdminKey, err = keepAdminKey(f.out); err != nil {
+			return err
 		}
-		return nil
+		made, err = s.SetUpHandles(ctx, prefix, want)
 	}
-	service := handles.New(handles.Options{Registrar: r.Registrar, Resolver: r.Resolver, Schemes: r.Schemes, Now: p.now})
-	made, err := service.SetUp(ctx, o)
 	if err != nil {
 		return err
 	}
+	if key != "" && base64.StdEncoding.EncodeToString(made.AdminKey) != want.AdminKey {
+		return refuse("set up handles", stele.Conflict, "handle.set-up-meanwhile", "another administrator has set up {prefix} meanwhile, with another key; the key in {file} is of no use, remove it", made.Prefix, key)
+	}
+	zip := filepath.Join(f.out, "sitebndl.zip")
 	if err := os.WriteFile(zip, made.Bundle, 0o644); err != nil {
 		return disk.FileError(err)
 	}
-	return p.printSetup(&o, made, zip, key)
+	return p.printSetup(made, zip, key)
+}
+
+// keepAdminKey makes a key for the administrator of a prefix, writes the private one to a file of the folder, and returns the
+// public one in base64.
+func keepAdminKey(folder string) (file, public string, err error) {
+	private, half, err := handles.NewAdminKey(rand.Reader)
+	if err != nil {
+		return "", "", err
+	}
+	file = disk.FreeName(filepath.Join(folder, "admpriv.bin"))
+	if err := disk.CreatePrivate(file, private); err != nil {
+		return "", "", disk.FileError(err)
+	}
+	return file, base64.StdEncoding.EncodeToString(half), nil
 }
 
 // maxHandleKey bounds the file of a key of the Handle System.
 const maxHandleKey = 64 << 10
 
-func (p *program) printSetup(o *handles.Setup, made *handles.Made, zip, key string) error {
+func (p *program) printSetup(made *apijson.HandlePrefix, zip, key string) error {
 	if p.json {
 		return p.printObject(struct {
 			Prefix string `json:"prefix"`
@@ -137,9 +167,9 @@ func (p *program) printSetup(o *handles.Setup, made *handles.Made, zip, key stri
 			Admin  string `json:"administrator"`
 			Bundle string `json:"bundle"`
 			Key    string `json:"key,omitempty"`
-		}{o.Prefix, handles.Bare(made.Record.ID), made.Site.Serial, made.Admin.String(), zip, key})
+		}{made.Prefix, made.Record, made.Serial, made.Administrator, zip, key})
 	}
-	text := "site " + zip + "\nrecord " + handles.Bare(made.Record.ID) + "\nadministrator " + made.Admin.String() + "\n"
+	text := "site " + zip + "\nrecord " + printable(made.Record) + "\nadministrator " + printable(made.Administrator) + "\n"
 	if key != "" {
 		text += "key " + key + "\n"
 	}
@@ -169,64 +199,35 @@ func (p *program) handleShowCommand() *cobra.Command {
 		Example: "  stele handle show\n  stele handle show --json",
 		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-				site, err := r.Registrar.HandleSite(ctx)
-				if err != nil {
-					return err
-				}
-				if site.Octets == nil {
+			return p.withHandles(cmd, func(ctx context.Context, s handleSites) error {
+				site, err := s.HandleSite(ctx)
+				if code, _ := stele.CodeOf(err); err != nil && code == handles.SiteMissing {
 					return p.say("%s", "no site; set one up with 'stele ns add PREFIX/ --handle-server'\n")
 				}
-				parsed, err := hdl.ParseSite(site.Octets)
 				if err != nil {
 					return err
 				}
-				return p.printSite(&parsed)
+				return p.printSite(site)
 			})
 		},
 	})
 }
 
 // printSite prints a site.
-func (p *program) printSite(site *hdl.Site) error {
-	type door struct {
-		Protocol string `json:"protocol"`
-		Port     uint32 `json:"port"`
-		Admin    bool   `json:"admin"`
-	}
-	type server struct {
-		ID      uint32 `json:"id"`
-		Address string `json:"address"`
-		Doors   []door `json:"interfaces"`
-	}
-	names := []string{"udp", "tcp", "http", "https"}
-	shown := struct {
-		Serial  uint16   `json:"serial"`
-		Servers []server `json:"servers"`
-	}{Serial: site.Serial}
-	for i := range site.Servers {
-		s := &site.Servers[i]
-		one := server{ID: s.ID, Address: s.Addr().String()}
-		for _, d := range s.Interfaces {
-			if int(d.Protocol) < len(names) {
-				one.Doors = append(one.Doors, door{names[d.Protocol], d.Port, d.Type&hdl.InterfaceAdmin != 0})
-			}
-		}
-		shown.Servers = append(shown.Servers, one)
-	}
+func (p *program) printSite(site *apijson.HandleSite) error {
 	if p.json {
-		return p.printObject(shown)
+		return p.printObject(site)
 	}
-	if err := p.say("serial %d\n", shown.Serial); err != nil {
+	if err := p.say("serial %d\n", site.Serial); err != nil {
 		return err
 	}
-	for _, s := range shown.Servers {
-		for _, d := range s.Doors {
+	for _, s := range site.Servers {
+		for _, d := range s.Interfaces {
 			what := "queries"
 			if d.Admin {
 				what = "queries and changes"
 			}
-			if err := p.say("server %d %s %s %d %s\n", s.ID, s.Address, d.Protocol, d.Port, what); err != nil {
+			if err := p.say("server %d %s %s %d %s\n", s.ID, printable(s.Address), printable(d.Protocol), d.Port, what); err != nil {
 				return err
 			}
 		}
@@ -246,9 +247,8 @@ sitebndl.zip of each prefix, and send it to its registrar.`,
 		Example: "  stele handle roll\n  stele handle setup 20.500.12345 --address 192.0.2.7",
 		Args:    usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-				service := handles.New(handles.Options{Registrar: r.Registrar, Resolver: r.Resolver, Schemes: r.Schemes, Now: p.now})
-				site, err := service.RollSite(ctx, rand.Reader)
+			return p.withHandles(cmd, func(ctx context.Context, s handleSites) error {
+				site, err := s.RollHandleSite(ctx)
 				if err != nil {
 					return err
 				}

@@ -18,7 +18,6 @@ import (
 	"github.com/stele-id/stele/internal/terminal"
 	"github.com/stele-id/stele/internal/wording"
 	"github.com/stele-id/stele/registrar/minting"
-	"github.com/stele-id/stele/registry"
 )
 
 func (p *program) nsCommand() *cobra.Command {
@@ -93,13 +92,13 @@ as 'stele handle setup' does it.`,
 		if err := plain(cmd, args); err != nil {
 			return err
 		}
-		return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-			return p.setUpHandles(ctx, cmd, r, args[0], &h)
+		return p.withHandles(cmd, func(ctx context.Context, s handleSites) error {
+			return p.setUpHandles(ctx, cmd, s, args[0], &h)
 		})
 	}
 	f.add(cmd)
 	h.add(cmd, "handle-")
-	cmd.Flags().BoolVar(&serves, "handle-server", false, "set the prefix up to be served by the Handle protocol; works where the registry is")
+	cmd.Flags().BoolVar(&serves, "handle-server", false, "set the prefix up to be served by the Handle protocol")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print names such as the minter would make, and make no namespace")
 	return usage.NeverFiles(cmd)
 }

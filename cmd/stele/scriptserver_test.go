@@ -35,7 +35,6 @@ import (
 
 // notRemote are the sessions of testdata that do not run with servers, and why.
 var notRemote = map[string]string{
-	"handlesetup":    "the keys of a site are made where the registry is",
 	"mail":           "it reads the settings, and needs no registry",
 	"importsecrets":  "secrets are not sent to a server",
 	"purlhost":       "a flag that is stored by who works on the folder; remotepurlhost has a server",
@@ -121,7 +120,7 @@ func remotely(params *testscript.Params) {
 }
 
 // remoteVerbs are those that ask the server instead of the folder.
-var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert replace show history ls find mint ns rule proposal links usage zone key sign user token import export backup verify")
+var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert replace show history ls find mint ns rule proposal links usage zone handle key sign user token import export backup verify")
 
 // scripted is the program as sessions run it. If the test says so, it works on the server
 // that has a folder instead of the folder.
@@ -263,7 +262,7 @@ func startScriptServer(data string) (*scriptServer, error) {
 	work.Go(func() { checker.Run(running) })
 	front := httptest.NewServer(api.New(api.Options{
 		Links: checker, Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: scriptDirectory{r.Directory}, Now: time.Now, Search: r.Search,
-		Upkeep: api.Upkeep{Keys: server.NewKeys(r, time.Now)},
+		Upkeep: api.Upkeep{Keys: server.NewKeys(r, time.Now), Handles: server.NewHandleSites(r, time.Now)},
 	}))
 	return &scriptServer{URL: front.URL, Token: scriptToken, close: func() {
 		front.Close()

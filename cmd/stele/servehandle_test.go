@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"encoding/json"
 	"io"
 	"math/big"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-id/stele/handles"
 	"github.com/stele-id/stele/internal/certtest"
 	"github.com/stele-id/stele/wire/hdl"
 )
@@ -87,5 +89,64 @@ func putHandle(t *testing.T, client *http.Client, base, handle, body, authorizat
 	text, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != want {
 		t.Errorf("PUT %s: %s %s, %v; want %d", handle, response.Status, text, err, want)
+	}
+}
+
+// An administrator sets a prefix up through a server. The private keys stay where they are made: that of the site at the server, that
+// of the prefix's administrator with the command. The audit trail names the user, and other users are refused.
+func TestServeHandleSetup(t *testing.T) {
+	p := startServe(t, "--data", newRegistry(t), "--http", "127.0.0.1:0")
+	token, out := firstToken(t, p), t.TempDir()
+	for _, made := range []struct{ path, body string }{{"users", `{"name":"zoe"}`}, {"namespaces/hdl:20.500.12345/", `{"owner":"zoe"}`}} {
+		method := map[bool]string{true: "POST", false: "PUT"}[made.path == "users"]
+		if a, text := askAPI(t, p, token, method, made.path, made.body); a.StatusCode != http.StatusCreated {
+			t.Fatalf("%s: %d %s", made.path, a.StatusCode, text)
+		}
+	}
+	a, text := askAPI(t, p, token, "POST", "tokens", `{"user":"zoe"}`)
+	var made struct{ Credential string }
+	if err := json.Unmarshal([]byte(text), &made); err != nil || made.Credential == "" {
+		t.Fatalf("%d %s", a.StatusCode, text)
+	}
+	private, public, err := handles.NewAdminKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := `{"addresses":["192.0.2.7"],"adminKey":"` + base64.StdEncoding.EncodeToString(public) + `"}`
+	for _, other := range []string{made.Credential, ""} { // the owner of the namespace, and the public
+		for _, step := range []struct{ method, path, body string }{{"POST", "handleprefixes/20.500.12345", body}, {"POST", "handlesite", ""}, {"GET", "handlesite", ""}} {
+			if a, text := askAPI(t, p, other, step.method, step.path, step.body); a.StatusCode != http.StatusForbidden && a.StatusCode != http.StatusUnauthorized {
+				t.Errorf("%s %s is answered: %d %s", step.method, step.path, a.StatusCode, text)
+			}
+		}
+	}
+	if a, text := askAPI(t, p, token, "POST", "handleprefixes/20.500.12345", `{"addresses":["192.0.2.7"]}`); a.StatusCode/100 != 4 || !strings.Contains(text, handles.NeedsAdminKey) {
+		t.Errorf("without a key: %d %s", a.StatusCode, text)
+	}
+	if a, text := askAPI(t, p, token, "GET", "handlesite", ""); a.StatusCode != http.StatusNotFound {
+		t.Errorf("a refused set-up made a site: %d %s", a.StatusCode, text)
+	}
+	credentials := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(credentials, []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := runStele(t, "handle", "setup", "20.500.12345", "--address", "192.0.2.7", "--out", out, "--server", p.http, "--token-file", credentials)
+	key, err := os.ReadFile(filepath.Join(out, "admpriv.bin"))
+	if err != nil || !strings.Contains(said, "admpriv.bin") {
+		t.Fatalf("%v, %s", err, said)
+	}
+	if _, err := hdl.ParseKeyFile(key, nil); err != nil || len(key) < len(private)/2 {
+		t.Errorf("the key of the administrator: %v", err)
+	}
+	// Another key than the record's is not taken, and the answer says which one holds.
+	a, text = askAPI(t, p, token, "POST", "handleprefixes/20.500.12345", body)
+	if a.StatusCode != http.StatusOK || strings.Contains(text, base64.StdEncoding.EncodeToString(public)) {
+		t.Errorf("%d %s", a.StatusCode, text)
+	}
+	if text := runStele(t, "handle", "roll", "--server", p.http, "--token-file", credentials); !strings.Contains(text, "serial 2") {
+		t.Errorf("after a roll: %s", text)
+	}
+	if a, text := askAPI(t, p, token, "GET", "audit", ""); strings.Count(text, `"set handle site"`) < 2 {
+		t.Errorf("the audit trail: %d %s", a.StatusCode, text)
 	}
 }

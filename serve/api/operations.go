@@ -78,6 +78,7 @@ func (h *Handler) operations() []operation {
 		h.zoneOperations(),
 		h.zoneKeyOperations(),
 		h.zoneFileOperations(),
+		h.handleOperations(),
 		h.batchOperations(),
 		h.importOperations(),
 		h.importsOperations(),

@@ -33,6 +33,9 @@ type Upkeep struct {
 	// Keys look after the keys of zones, and of secondaries.
 	Keys KeyManager
 
+	// Handles makes the registry a site of the Handle System.
+	Handles HandleSites
+
 	// Ending is closed when the server is about to end, or the registry to be replaced:
 	// streams end then.
 	Ending <-chan struct{}
