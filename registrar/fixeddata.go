@@ -61,8 +61,11 @@ func (r *Registrar) fixedData(ctx context.Context, op string, id stele.ID) (*Fix
 }
 
 // FixData says which bytes a record stands for, and returns what holds from now on. If another server was faster, or if
-// that was said before, it returns what was said then, and changes nothing. Only a server may.
-func (r *Registrar) FixData(ctx context.Context, id stele.ID, d FixedData) (*FixedData, error) {
+// that was said before, it returns what was said then, and changes nothing. The record is the version by which the server
+// found the bytes: Conflict if the store has another one by now, since its owner may have meant other bytes. Only a
+// server may.
+func (r *Registrar) FixData(ctx context.Context, rec *stele.Record, d FixedData) (*FixedData, error) {
+	id := rec.ID
 	if err := ofServer(ctx, opFixData, id); err != nil {
 		return nil, err
 	}
@@ -75,6 +78,12 @@ func (r *Registrar) FixData(ctx context.Context, id stele.ID, d FixedData) (*Fix
 		kept, err := r.fixedData(ctx, opFixData, id)
 		if err != nil || kept != nil {
 			return kept, err
+		}
+		switch now, err := r.store.Record(ctx, id); {
+		case err != nil:
+			return nil, tell(opFixData, err)
+		case now.ID != id || now.Version != rec.Version:
+			return nil, refuse(opFixData, id, stele.Conflict, "record.version-not-expected", "it has version {version}, not {expected}; look at it again", now.Version, rec.Version)
 		}
 		// The store takes it only if there is nothing yet, whatever this process has read.
 		err = r.apply(ctx, opFixData, &stele.Commit{Cells: []stele.CellChange{{Name: cellOf(fixedDataCells, id), After: value}}})

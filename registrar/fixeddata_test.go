@@ -23,11 +23,25 @@ func TestFixedData(t *testing.T) {
 	if d, err := f.FixedData(f.admin, id); err != nil || d != nil {
 		t.Fatalf("%+v, %v", d, err)
 	}
+	rec := &stele.Record{ID: id, State: stele.Active, Version: 1, Created: f.options.Now(), Modified: f.options.Now()}
+	if _, err := f.FixData(f.admin, rec, FixedData{SHA256: "x"}); !errors.Is(err, stele.NotFound) {
+		t.Errorf("without a record: %v", err)
+	}
+	if err := f.store.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{rec}}); err != nil {
+		t.Fatal(err)
+	}
+	// What was found by another version of the record than the current one is not stored.
+	if _, err := f.FixData(f.admin, &stele.Record{ID: id, Version: 2}, FixedData{SHA256: "x"}); !errors.Is(err, stele.Conflict) {
+		t.Errorf("by another version: %v", err)
+	}
+	if d, err := f.FixedData(f.admin, id); err != nil || d != nil {
+		t.Fatalf("%+v, %v", d, err)
+	}
 	var said sync.Map
 	var work sync.WaitGroup
 	for _, digest := range strings.Fields("a b c d e f g h") {
 		work.Go(func() {
-			d, err := New(f.store, schemes, f.options).FixData(f.admin, id, FixedData{SHA256: digest, Size: 1})
+			d, err := New(f.store, schemes, f.options).FixData(f.admin, rec, FixedData{SHA256: digest, Size: 1})
 			if err != nil {
 				t.Error(err)
 				return
@@ -47,11 +61,11 @@ func TestFixedData(t *testing.T) {
 		}
 		return true
 	})
-	if d, err := f.FixData(f.admin, id, FixedData{Absent: true}); err != nil || *d != *kept {
+	if d, err := f.FixData(f.admin, rec, FixedData{Absent: true}); err != nil || *d != *kept {
 		t.Errorf("said again: %+v, %v", d, err)
 	}
 	for _, ctx := range []context.Context{context.Background(), as("ann"), auth.With(context.Background(), auth.Principal{Name: "ann", Admin: true, Token: "t"})} {
-		if _, err := f.FixData(ctx, id, FixedData{}); !errors.Is(err, stele.Forbidden) {
+		if _, err := f.FixData(ctx, rec, FixedData{}); !errors.Is(err, stele.Forbidden) {
 			t.Errorf("a user: %v", err)
 		}
 		if _, err := f.FixedData(ctx, id); !errors.Is(err, stele.Forbidden) {

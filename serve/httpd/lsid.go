@@ -32,6 +32,8 @@ type lifeScienceSite struct {
 	h *Handler
 	w http.ResponseWriter
 	r *http.Request
+
+	made func() // gives the turn back; nil if the answer was not charged
 }
 
 // Base returns the address under which the client asks: in clear if it does so, since the clients of this protocol are
@@ -48,14 +50,17 @@ func (s *lifeScienceSite) Subject(record *stele.Record, ns *stele.Namespace) des
 	return s.h.Subject(s.r, record, ns)
 }
 
-// Charge takes what an answer costs from the client's budget.
+// Charge takes what an answer costs from the client's budget, and waits for its turn, which Send gives back.
 func (s *lifeScienceSite) Charge(cost float64) (done func(), err error) {
-	if s.h.o.Costs != nil && !auth.From(s.r.Context()).Admin {
+	if s.h.o.Costs != nil && cost > 0 && !auth.From(s.r.Context()).Admin {
 		if err := s.h.o.Costs.Take(s.h.payer(s.r), cost, s.h.o.Now()); err != nil {
 			return nil, err
 		}
 	}
-	return s.h.o.Turns.Enter(s.r.Context())
+	if done, err = s.h.o.Turns.Enter(s.r.Context()); err == nil {
+		s.made = done
+	}
+	return done, err
 }
 
 // Keep says for how long an answer may be kept.
@@ -66,10 +71,14 @@ func (s *lifeScienceSite) Keep(res *resolver.Resolution) {
 
 // Send writes an answer. One to GET has an entity tag, and may be 304 instead.
 func (s *lifeScienceSite) Send(status int, mediaType string, body []byte) bool {
-	if s.r.Method != http.MethodPost {
-		return s.h.write(s.w, s.r, status, mediaType, body)
+	w := s.w
+	if s.made != nil {
+		w = &charged{w, s.made} // others may make their answers while the client reads this one
 	}
-	return s.h.writeOnce(s.w, s.r, status, mediaType, body)
+	if s.r.Method != http.MethodPost {
+		return s.h.write(w, s.r, status, mediaType, body)
+	}
+	return s.h.writeOnce(w, s.r, status, mediaType, body)
 }
 
 // Authenticate returns the principal of the token in the request. As a password a token is for clients that know no

@@ -32,8 +32,9 @@ const (
 type Data interface {
 	// FixedData returns which bytes a record stands for; nil if that is open.
 	FixedData(ctx context.Context, id stele.ID) (*registrar.FixedData, error)
-	// FixData says which these are, for ever, and returns what holds from now on: what was said first.
-	FixData(ctx context.Context, id stele.ID, d registrar.FixedData) (*registrar.FixedData, error)
+	// FixData says which these are, for ever, and returns what holds from now on: what was said first. Conflict if the
+	// record has another version by now.
+	FixData(ctx context.Context, rec *stele.Record, d registrar.FixedData) (*registrar.FixedData, error)
 }
 
 // locations are the targets of a record that have its data, in order. Absent says that the owner declares that there
@@ -64,7 +65,20 @@ func (c *call) fixed(rec *stele.Record, absent bool) (*registrar.FixedData, erro
 	if err != nil || d != nil || !absent {
 		return d, err
 	}
-	return c.o.Data.FixData(c.server(), rec.ID, registrar.FixedData{Absent: true})
+	return c.fix(rec, registrar.FixedData{Absent: true})
+}
+
+// errChanged says that a record was replaced by another version while its data were fetched, which takes a while. They
+// may be those that its owner has just corrected, and must not be stored for ever.
+var errChanged error = &fault{internal, "the record was changed while this request was answered; please try again"}
+
+// fix stores which bytes a record stands for.
+func (c *call) fix(rec *stele.Record, d registrar.FixedData) (*registrar.FixedData, error) {
+	kept, err := c.o.Data.FixData(c.server(), rec, d)
+	if errors.Is(err, stele.Conflict) && !errors.Is(err, stele.ErrSealed) {
+		return nil, errChanged
+	}
+	return kept, err
 }
 
 // hasData reports whether the services of a name include those of data.
@@ -152,7 +166,7 @@ func (c *call) fetchFirst(f *found, list []stele.Target, d *registrar.FixedData)
 	defer cancel()
 	var first error
 	for i := range list {
-		if data, err = c.fetch(ctx, &list[i], d); err == nil {
+		if data, err = c.fetch(ctx, f, &list[i], d); err == nil {
 			data, err = c.check(f, &list[i], data, d)
 		}
 		if err == nil {
@@ -161,8 +175,8 @@ func (c *call) fetchFirst(f *found, list []stele.Target, d *registrar.FixedData)
 		if first == nil {
 			first = err
 		}
-		if _, ours := errors.AsType[*fault](err); !ours {
-			return nil, err // the registry failed, and not the location
+		if _, ours := errors.AsType[*fault](err); !ours || errors.Is(err, errChanged) {
+			return nil, err // it is not the location that failed
 		}
 	}
 	return nil, first
@@ -178,7 +192,7 @@ func (c *call) check(f *found, t *stele.Target, data []byte, d *registrar.FixedD
 			return nil, failf(internal, "the bytes at %s are not those that the owner of %s signed: their SHA-256 digest is %s", host(t), f.id, digest)
 		}
 		var err error
-		if d, err = c.o.Data.FixData(c.server(), rec.ID, registrar.FixedData{SHA256: digest, Size: uint64(len(data))}); err != nil {
+		if d, err = c.fix(rec, registrar.FixedData{SHA256: digest, Size: uint64(len(data))}); err != nil {
 			return nil, err
 		}
 	}
@@ -198,8 +212,9 @@ func (c *call) check(f *found, t *stele.Target, data []byte, d *registrar.FixedD
 func host(t *stele.Target) string { return cmp.Or(t.Host(), "its location") }
 
 // fetch returns the bytes at a target. What the target says of its type must be true, so that a page that says that a
-// file is not there is not taken for the file.
-func (c *call) fetch(ctx context.Context, t *stele.Target, d *registrar.FixedData) ([]byte, error) {
+// file is not there is not taken for the file. The first bytes need a length, or a signature, so that a transfer that was
+// cut off is not taken for all of them.
+func (c *call) fetch(ctx context.Context, f *found, t *stele.Target, d *registrar.FixedData) ([]byte, error) {
 	u, err := url.Parse(t.URL)
 	if err != nil || c.o.Fetch == nil || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, failf(internal, "the data are at %s, which is not asked from here; only http and https are", host(t))
@@ -238,6 +253,8 @@ func (c *call) fetch(ctx context.Context, t *stele.Target, d *registrar.FixedDat
 		return nil, failf(internal, "the data at %s are sent in an encoding that was not asked for", host(t))
 	case wanted != "" && kind != wanted:
 		return nil, failf(internal, "what is at %s has the type %q and not %q, as its record says", host(t), brief(kind), wanted)
+	case d == nil && len(f.res.Record.Signatures) == 0 && endsWithConnection(a):
+		return nil, failf(internal, "%s does not say how long the data are, so that a part of them could be taken for all; it must send Content-Length", host(t))
 	case a.ContentLength > c.o.MaxData:
 		return nil, failf(internal, "the data have %d bytes, and this server gives at most %d", a.ContentLength, c.o.MaxData)
 	}
@@ -249,4 +266,10 @@ func (c *call) fetch(ctx context.Context, t *stele.Target, d *registrar.FixedDat
 		return nil, failf(internal, "the data have more than %d bytes, and this server gives no more", c.o.MaxData)
 	}
 	return data, nil
+}
+
+// endsWithConnection reports whether the end of the body is that of the connection: a client can't tell such a body from
+// a part of it (RFC 9112, section 8).
+func endsWithConnection(a *http.Response) bool {
+	return a.ProtoMajor < 2 && a.ContentLength < 0 && !slices.Contains(a.TransferEncoding, "chunked")
 }

@@ -61,7 +61,7 @@ type Site interface {
 	// Subject returns what a description of a record is made of.
 	Subject(record *stele.Record, ns *stele.Namespace) describe.Subject
 	// Charge takes what an answer costs from the client's budget, and waits until it may be made. The caller calls
-	// done when it is made. The error says that the client asks too much.
+	// done when it is made, and Send does so before it writes. The error says that the client asks too much.
 	Charge(cost float64) (done func(), err error)
 	// Keep says in the head for how long an answer may be kept.
 	Keep(res *resolver.Resolution)
