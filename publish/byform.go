@@ -1,41 +1,53 @@
 package publish
 
 import (
+	"context"
+
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
 	"github.com/stele-id/stele/publish/naptr"
+	"github.com/stele-id/stele/rules"
 )
 
-// addByForm adds the rules of the zone's namespace for names that are not registered. They
-// come after those of all registered names, and before the resolver.
-func (z *Zone) addByForm(out *naptr.Compiled, c *naptr.Compiler, list []naptr.Named) {
+// addByForm adds the rules of the zone's namespace for names that are not registered, before the resolver. Clients of the DNS
+// choose among all rules that match by media type first, and by order only then: a rule by form would answer for a registered name that
+// has nothing of the type asked for, is withdrawn, or has its rule elsewhere. So they are published only where no name is
+// registered, and where no name fits two of them.
+func (z *Zone) addByForm(ctx context.Context, out *naptr.Compiled, c *naptr.Compiler) error {
 	for _, ns := range z.set.under(z.ns) {
 		if ns != z.ns && z.set.isBelow(ns, z.ns) && !hasDestination(ns) {
 			out.Notes = append(out.Notes, stele.Messagef("zone-note.rules-beside-namespace", "the rules of {namespace} are for HTTP only: {other} is in the same zone, and they would answer for its names, too", z.ns.Key(), ns.Key()))
-			return
+			return nil
 		}
 	}
-	first := uint16(naptr.Order + 1)
-	for _, n := range list {
-		for i := range n.Record.Targets {
-			if order := n.Record.Targets[i].Order; order >= first {
-				first = min(order, naptr.FurtherOrder) + 1
-			}
+	registered, err := z.zones.store.Count(ctx, z.ns.Key())
+	if err != nil {
+		return err
+	}
+	if registered > 0 {
+		out.Notes = append(out.Notes, stele.Messagef("zone-note.rules-beside-names", "the rules of {namespace} are for HTTP only: it has registered names, for which they would answer, too", z.ns.Key()))
+		return nil
+	}
+	if set, problems := rules.Compile(z.ns); len(problems) == 0 {
+		if twice := set.Overlaps(z.zones.schemes, z.ns); len(twice) > 0 {
+			out.Notes = append(out.Notes, stele.Messagef("zone-note.rules-overlap", "the rules of {namespace} are for HTTP only: {name} fits rule {earlier} and rule {later}, and clients of the DNS choose by media type", z.ns.Key(), twice[0].Name, twice[0].Earlier+1, twice[0].Later+1))
+			return nil
 		}
 	}
-	rules, notes := c.ByForm(z.ns, first)
-	if len(out.Rules)+len(rules) > ddds.MaxRules-2 {
-		rules, notes = nil, []*stele.Message{stele.Messagef("zone-note.rules-too-many", "the rules of {namespace} are for HTTP only: with those of its names there would be more than clients take", z.ns.Key())}
+	byForm, notes := c.ByForm(z.ns, naptr.Order+1)
+	if len(out.Rules)+len(byForm) > ddds.MaxRules-2 {
+		byForm, notes = nil, []*stele.Message{stele.Messagef("zone-note.rules-too-many", "the rules of {namespace} are for HTTP only: with those of its names there would be more than clients take", z.ns.Key())}
 	}
-	out.Rules = append(out.Rules, rules...)
+	out.Rules = append(out.Rules, byForm...)
 	out.Notes = append(out.Notes, notes...)
+	return nil
 }
 
 // isAboutRules reports whether a note is about rules that are not published. Their names are
 // found all the same, over HTTP.
 func isAboutRules(note *stele.Message) bool {
 	switch note.Code {
-	case "zone-note.rules-beside-namespace", "zone-note.rules-too-many", "zone-note.rule-by-form-unpublished":
+	case "zone-note.rules-beside-namespace", "zone-note.rules-beside-names", "zone-note.rules-overlap", "zone-note.rules-too-many", "zone-note.rule-by-form-unpublished":
 		return true
 	}
 	return false

@@ -31,9 +31,7 @@ func TestByForm(t *testing.T) {
 			byForm(":{n:digit}", "http://example.org/n/{n}", "urn:example:7", "http://example.org/n/7"),
 		}
 	})
-	p.Register("urn:example:known-12", "http://example.org/registered")
 	for id, want := range map[string]string{
-		"urn:example:known-12":  "RES:http http://example.org/registered",
 		"urn:example:other-123": "RES:http http://example.org/123/other",
 		"URN:Example:Other-12":  "RES:http http://example.org/12/Other",
 		"urn:example:x.rdf":     "RES:http http://example.org/x.rdf",
@@ -47,6 +45,37 @@ func TestByForm(t *testing.T) {
 		}
 	}
 	if notes := checked(t, p, "rules.example."); !strings.Contains(notes, "urn:example: rule 3, :all/{rest1:any}, and those after it are for HTTP only: what the capture \"rest1\" matches may have to be percent-encoded") {
+		t.Error(notes)
+	}
+
+	// Names that fit two rules would be led by the media type.
+	p.Namespace("urn:example", func(ns *stele.Namespace) {
+		ns.Rules = append(ns.Rules[:1:1], byForm(":{b:word}", "http://example.org/word/{b}", "urn:example:w", "http://example.org/word/w"))
+		ns.Rules[1].Pattern = ":{b:word}-{m:digit}"
+		ns.Rules[1].Examples = []stele.RuleExample{{Name: "urn:example:w-1234", Want: "http://example.org/word/w"}}
+	})
+	if notes := checked(t, p, "rules.example."); !strings.Contains(notes, "clients of the DNS choose by media type") {
+		t.Error(notes)
+	}
+	if got := p.Walk("urn.example.", "urn:example:other-123", stele.N2L); got != "s _http._tcp.rules.example." {
+		t.Error(got)
+	}
+	p.Namespace("urn:example", func(ns *stele.Namespace) { ns.Rules = ns.Rules[:1] })
+	if got := p.Walk("urn.example.", "urn:example:other-123", stele.N2L); got != "RES:http http://example.org/123/other" {
+		t.Error(got)
+	}
+
+	// A registered name is answered by its own rule alone, also once it is withdrawn.
+	p.Register("urn:example:known-12", "http://example.org/registered")
+	for id, want := range map[string]string{
+		"urn:example:known-12":  "RES:http http://example.org/registered",
+		"urn:example:other-123": "s _http._tcp.rules.example.",
+	} {
+		if got := p.Walk("urn.example.", id, stele.N2L); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+	if notes := checked(t, p, "rules.example."); !strings.Contains(notes, "it has registered names, for which they would answer, too") {
 		t.Error(notes)
 	}
 

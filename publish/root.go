@@ -223,7 +223,9 @@ func (z *Zone) collection(ctx context.Context) (out naptr.Compiled, err error) {
 		out.Note("zone-note.too-many-for-rules", "it has more than {most} rules, which is too many for the layout rules, and none is published; use the layout names", maxCollection)
 	}
 	if len(z.ns.Rules) > 0 {
-		z.addByForm(&out, c, list)
+		if err := z.addByForm(ctx, &out, c); err != nil {
+			return out, err
+		}
 	}
 	out.Rules = append(out.Rules, z.further...)
 	if f, ok := naptr.OpenRule(z.Name, naptr.FurtherOrder, openPreference); ok && len(z.further) > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/rules"
 )
 
 // maxRedirects is how many names of this resolver a redirect may lead through.
@@ -43,6 +44,9 @@ func (w *walk) follow(ctx context.Context, res Resolution) (Resolution, error) {
 			return res, nil
 		case err != nil:
 			return Resolution{}, stele.Messagef("resolve.indirection-failed", "{id} leads to another name: {cause}", w.q.ID, err)
+		}
+		if res.Rule != nil && found.Record != nil && len(found.Targets) > 0 && !rules.Fits(found.Fit, found.Targets[0].Type) {
+			return res, nil // the record's own URL describes it in what the client accepts
 		}
 		res = redirected(res, found)
 		at = next
@@ -86,6 +90,11 @@ func redirected(res, next Resolution) Resolution {
 	next.Private = next.Private || res.Private
 	switch next.Kind {
 	case Tombstone, Gone:
+		if next.Rule != nil && res.Record != nil { // a rule has no record that could be described
+			res.Kind, res.Status, res.URL, res.Targets = Gone, next.Status, "", nil
+			res.Private, res.TTL = next.Private, min(next.TTL, res.TTL)
+			return res
+		}
 		next.TTL = min(next.TTL, res.TTL)
 		return next
 	}

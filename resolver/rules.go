@@ -68,8 +68,8 @@ func (w *walk) fromRules(ctx context.Context) (res Resolution, ok bool, err erro
 	case len(res.Targets) > 0:
 		best := &res.Targets[0]
 		res.Kind, res.URL, res.Status, res.TTL = Redirect, best.URL, best.Status, best.TTL
-		if best.URL == "" {
-			res.Kind = Gone
+		if best.URL == "" || isGone(best.Status) {
+			res.Kind, res.URL = Gone, ""
 		}
 		return res, true, nil
 	case refused != nil:

@@ -176,3 +176,34 @@ func BenchmarkRule(b *testing.B) {
 		})
 	}
 }
+
+// TestRulesMeetRecords: what a rule says of another name does not take the place of a record, and a rule that leads to a record which has nothing
+// of the type asked for leads to the record's own URL. A namespace that is gone is so for its rules, too.
+func TestRulesMeetRecords(t *testing.T) {
+	r := newRegistry(t, Options{Hosts: []string{"purl.org"}})
+	r.ruled("https://purl.org/obo/", "old/{x:any} 410", "to/{x:any} https://purl.org/new/{x}", "{org:word}/public/{f:any} https://files.example/{org}/public/{f}")
+	r.to("https://purl.org/a/1", page("https://purl.org/obo/old/x"))
+	res, err := r.Resolve(t.Context(), Request{ID: r.id("https://purl.org/a/1")})
+	if err != nil || res.Kind != Gone || res.Record == nil || res.Record.ID != r.id("https://purl.org/a/1") {
+		t.Errorf("a record that leads to what a rule says is gone: %v, %v, %v", res.Kind, res.Record, err)
+	}
+	r.to("https://purl.org/new/1", stele.Target{Service: stele.N2L, URL: "https://h.example/1", Type: "text/html"})
+	for accept, want := range map[string]string{"text/html": "https://h.example/1", "application/ld+json": "https://purl.org/new/1"} {
+		liked, err := ParseAccept(accept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res, err := r.Resolve(t.Context(), Request{ID: r.id("https://purl.org/obo/to/1"), Accept: liked}); err != nil || res.URL != want {
+			t.Errorf("%s: %s (%v), want %s", accept, res.URL, err, want)
+		}
+	}
+	key, _, err := r.schemes.ParsePrefix("urn:example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := stele.Rule{Pattern: ":{x:word}", Targets: []stele.Target{{Service: stele.N2L, URL: "https://h.example/{x}"}}}
+	r.namespace(stele.Namespace{Scheme: key.Scheme(), Prefix: "urn:example", Status: 410, Rules: []stele.Rule{rule}})
+	if res, err := r.Resolve(t.Context(), Request{ID: r.id("urn:example:x")}); err != nil || res.Kind != Gone || res.URL != "" {
+		t.Errorf("a namespace that is gone: %v %q (%v)", res.Kind, res.URL, err)
+	}
+}

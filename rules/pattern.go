@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stele-id/stele"
 )
@@ -84,6 +85,9 @@ func ParsePattern(text string, fold bool) (*Pattern, error) {
 	}
 	if len(text) > MaxPattern {
 		return nil, invalid(MaxPattern, "rule.pattern-too-long", "the pattern has {bytes} bytes; {most} are the most", len(text), MaxPattern)
+	}
+	if !utf8.ValidString(text) { // its document could not say it
+		return nil, invalid(0, "rule.pattern-not-utf8", "the pattern is not valid UTF-8; write other bytes percent-encoded, as names have them")
 	}
 	p := &Pattern{fold: fold}
 	var literal strings.Builder

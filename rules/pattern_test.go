@@ -230,3 +230,10 @@ func FuzzPattern(f *testing.F) {
 		}
 	})
 }
+
+// TestPatternBytes: a pattern that is not text is refused, since its document could not say it.
+func TestPatternBytes(t *testing.T) {
+	if _, err := ParsePattern("x{a=1|\xff}", false); err == nil {
+		t.Error("it is a pattern")
+	}
+}

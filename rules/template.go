@@ -174,6 +174,8 @@ func (v *values) of(source int) string {
 func (t *Template) url(v *values, query string) (string, error) {
 	var room [512]byte
 	b := room[:0]
+	var begins [MaxCaptures + 2]int // where captures begin in the path
+	paths := 0
 	for i := range t.pieces {
 		if i == t.body {
 			var err error
@@ -185,6 +187,10 @@ func (t *Template) url(v *values, query string) (string, error) {
 		if x.source == ownText {
 			b = append(b, x.text...)
 			continue
+		}
+		if x.place == urltext.InPath && paths < len(begins) {
+			begins[paths] = len(b)
+			paths++
 		}
 		text := v.of(x.source)
 		switch x.change {
@@ -208,6 +214,12 @@ func (t *Template) url(v *values, query string) (string, error) {
 	if query != "" || urltext.MayClimb(whole) {
 		if err := urltext.Verify(t.start, whole); err != nil {
 			return "", err
+		}
+		// Nor does a later capture climb over the template's own text before it.
+		for _, n := range begins[:paths] {
+			if err := urltext.Verify(whole[:n], whole); err != nil {
+				return "", err
+			}
 		}
 	}
 	return whole, nil

@@ -47,6 +47,9 @@ func TestURL(t *testing.T) {
 		{"{a:any}", "https://h/x/{a}", "b/%2e%2E/..;/c", "", ""},
 		{"{a:any}", "https://h/x/.{a}/c", "./../..", "", ""},
 		{"{a:segment}", "https://h/x/{a}/y", "..", "", ""},
+		{"{a:word}/{b:any}", "https://h/{a}/public/{b}", "acme/../../secret/x", "", ""},
+		{"{a:word}/{b:any}", "https://h/{a}/public/{b}", "acme/%2e%2e/..;/secret/x", "", ""},
+		{"{a:word}/{b:any}", "https://h/{a}/public/{b}", "acme/x/../y", "", "https://h/acme/public/x/../y"},
 		{"{a:any}", "https://h/" + strings.Repeat("{a}", 100), strings.Repeat("b", 100), "", ""},
 		{"{a:any}", "https://h/{a}", "b", strings.Repeat("q", 9000), ""},
 	} {
