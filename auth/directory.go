@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -130,6 +131,17 @@ func (d *Directory) AuthenticateHeader(ctx context.Context, values []string) (Pr
 		return Principal{}, err
 	}
 	return d.Authenticate(ctx, credential)
+}
+
+// ErrInClear refuses credentials that could be read on their way; see [IsInClear].
+var ErrInClear error = &stele.Error{Op: "authenticate", Kind: stele.Forbidden,
+	Err: stele.Messagef("ezid.in-clear", "credentials are accepted over https only; use the https address of this server, and revoke a token that was sent in clear")}
+
+// IsInClear reports whether what a client sends could be read on its way: the connection comes from another machine and
+// is not encrypted, and the public address, base, does not say that a proxy in front encrypts it. Protocols of a time
+// before https ask that where they accept passwords.
+func IsInClear(encrypted bool, base string, client netip.Addr) bool {
+	return !encrypted && !strings.HasPrefix(base, "https://") && !client.IsLoopback()
 }
 
 // Bearer returns the credential in the values of an Authorization header (RFC 6750,

@@ -67,6 +67,8 @@ func (s *lifeScienceSite) Charge(cost float64) (done func(), err error) {
 func (s *lifeScienceSite) Keep(res *resolver.Resolution) {
 	note(s.w, "", res.ID.Scheme())
 	s.h.about(s.w.Header(), res)
+	// Metadata name other authorities too, which change without the record: only the entity tag tells of that.
+	delete(s.w.Header(), "Last-Modified")
 }
 
 // Send writes an answer. One to GET has an entity tag, and may be 304 instead.
@@ -83,9 +85,12 @@ func (s *lifeScienceSite) Send(status int, mediaType string, body []byte) bool {
 
 // Authenticate returns the principal of the token in the request. As a password a token is for clients that know no
 // other way; the user is the one whose token it is. A browser sends passwords of itself, so that they count only in
-// messages, which no other site can have a browser send.
+// messages, which no other site can have a browser send. Credentials that could be read on their way are refused.
 func (s *lifeScienceSite) Authenticate() (auth.Principal, error) {
 	r, user := s.r, ""
+	if len(r.Header["Authorization"]) > 0 && auth.IsInClear(r.TLS != nil, s.h.o.Base, ClientAddr(r)) {
+		return auth.Principal{}, auth.ErrInClear
+	}
 	if name, token, ok := r.BasicAuth(); ok && r.Method == http.MethodPost {
 		r = r.Clone(r.Context())
 		r.Header["Authorization"] = []string{"Bearer " + token}

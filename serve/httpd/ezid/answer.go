@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document/anvl"
 	"github.com/stele-id/stele/document/ezidrecord"
 	"github.com/stele-id/stele/internal/limit"
@@ -73,7 +74,7 @@ func outcomeOf(err error) outcome {
 	if e, ok := errors.AsType[*bad](err); ok {
 		return outcome{e.status, badRequest, true}
 	}
-	if errors.Is(err, errInClear) {
+	if errors.Is(err, auth.ErrInClear) {
 		return outcome{http.StatusForbidden, forbidden, true}
 	}
 	if _, ok := errors.AsType[*notAllowed](err); ok {

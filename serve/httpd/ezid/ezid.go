@@ -160,7 +160,7 @@ func (c *call) answer() error {
 	}
 	c.operation = op.name
 	if c.isInClear() && (op.credentials || c.hasCredentials()) {
-		return errInClear
+		return auth.ErrInClear
 	}
 	if err := c.identify(); err != nil {
 		return err

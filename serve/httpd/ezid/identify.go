@@ -91,15 +91,8 @@ func (c *call) errNoCredentials() error {
 	return stele.Errorf(c.operation, stele.ID{}, stele.Unauthenticated, "ezid.credentials-missing", "send a user name, and a token as the password, or the cookie of a session")
 }
 
-// errInClear refuses credentials that could be read on their way.
-var errInClear error = &stele.Error{Op: "authenticate", Kind: stele.Forbidden,
-	Err: stele.Messagef("ezid.in-clear", "credentials are accepted over https only; use the https address of this server, and revoke a token that was sent in clear")}
-
-// isInClear reports whether what the client sends could be read on its way: the connection comes from another machine and is not
-// encrypted, and the public address does not say that a proxy in front encrypts it.
-func (c *call) isInClear() bool {
-	return c.r.TLS == nil && !strings.HasPrefix(c.h.o.Base, "https://") && !c.client().IsLoopback()
-}
+// isInClear reports whether what the client sends could be read on its way.
+func (c *call) isInClear() bool { return auth.IsInClear(c.r.TLS != nil, c.h.o.Base, c.client()) }
 
 // hasCredentials reports whether the client sends any.
 func (c *call) hasCredentials() bool {

@@ -222,6 +222,9 @@ func TestRange(t *testing.T) {
 		w := a.get("/authority/data?lsid=" + one + query)
 		if code, fails := strings.CutPrefix(want, "!"); fails {
 			w.fails(t, code)
+			if strings.Contains(w.body, "and -1") {
+				t.Errorf("%s: %s", query, w.body)
+			}
 		} else if w.body != want || w.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s %q", query, w.Status, w.body)
 		}

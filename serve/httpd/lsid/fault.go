@@ -69,12 +69,15 @@ func codeOf(err error) code {
 	if f, ok := errors.AsType[*fault](err); ok {
 		return f.code
 	}
+	if _, ok := errors.AsType[*limit.Refusal](err); ok {
+		return internal // the same call is right at another time
+	}
 	switch stele.KindOf(err) {
 	case stele.Unauthenticated, stele.Forbidden:
 		return unauthenticated
 	case stele.NotFound, stele.Gone:
 		return unknown
-	case stele.Invalid, stele.Conflict:
+	case stele.Invalid, stele.Conflict, stele.Exhausted:
 		return badCall
 	}
 	return internal

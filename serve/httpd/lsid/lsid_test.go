@@ -3,6 +3,7 @@ package lsid_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -314,6 +315,19 @@ func TestForeign(t *testing.T) {
 		t.Error(w.body)
 	}
 	says(true)
+	// From another machine a token is accepted only if it can't be read on its way.
+	for base, accepted := range map[string]bool{"": false, "http://id.example.org": false, "https://id.example.org": true} {
+		far := newAuthority(t, func(o *httpd.Options, _ *lsid.Options) { o.Base = base })
+		far.put("urn:lsid:example.org:ns:one", stele.Record{})
+		r := httptest.NewRequest(http.MethodGet, "http://id.example.org/authority/notify/?lsid=urn:lsid:example.org:ns:one&authorityName=example.net", nil)
+		r.RequestURI, r.RemoteAddr = r.URL.RequestURI(), "192.0.2.1:1234"
+		r.Header.Set("Authorization", "Bearer "+editorToken)
+		w := httptest.NewRecorder()
+		far.handler.ServeHTTP(w, r)
+		if refused := strings.Contains(w.Body.String(), "over https only"); refused == accepted || accepted != (w.Code == http.StatusOK) {
+			t.Errorf("%q: %d %s", base, w.Code, w.Body)
+		}
+	}
 	if w := a.get("/authority/revoke/?lsid=urn:lsid:example.org:ns:one&authorityName=example.net", "Authorization", "Bearer "+editorToken); w.StatusCode != http.StatusOK {
 		t.Error(w.body)
 	}
@@ -325,6 +339,26 @@ func TestForeign(t *testing.T) {
 		if i < 32 && w.StatusCode != http.StatusOK || i == 32 && w.StatusCode == http.StatusOK {
 			t.Errorf("%d: %s", i, w.body)
 		}
+		if i == 32 {
+			w.fails(t, "712")
+			if !strings.Contains(w.body, "revoke one first") {
+				t.Error(w.body)
+			}
+		}
+	}
+	// A client that has the metadata with an authority that was revoked since does not hear that nothing has changed: the
+	// record has not.
+	of := "/authority/metadata?lsid=urn:lsid:example.org:ns:one"
+	w := a.get(of)
+	if w.Header.Get("Last-Modified") != "" {
+		t.Error(w.Header)
+	}
+	a.get("/authority/revoke/?lsid=urn:lsid:example.org:ns:one&authorityName=a1.example", "Authorization", "Bearer "+editorToken)
+	if w := a.get(of, "If-Modified-Since", noon.Add(time.Hour).Format(http.TimeFormat)); w.StatusCode != http.StatusOK || strings.Contains(w.body, "a1.example") {
+		t.Errorf("%s %s", w.Status, w.body)
+	}
+	if w := a.get(of, "If-None-Match", w.Header.Get("Etag")); w.StatusCode != http.StatusOK {
+		t.Error(w.Status)
 	}
 }
 

@@ -108,6 +108,9 @@ func (l arguments) within(data []byte) ([]byte, error) {
 	if start <= size && length < 0 {
 		return data[start:], nil
 	}
+	if start > size && length < 0 {
+		return nil, failf(badRange, "the data have %d bytes, and those from byte %d on are asked for", size, start)
+	}
 	if start > size || length > size-start {
 		return nil, failf(badRange, "the data have %d bytes, and %d from byte %d on are asked for", size, length, start)
 	}
