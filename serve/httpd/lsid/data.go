@@ -25,7 +25,7 @@ const dataService stele.Service = "N2D"
 // Limits of data.
 const (
 	defaultMaxData = 16 << 20
-	fetchPatience  = 20 * time.Second // for a whole file; less than clients wait for an answer
+	fetchPatience  = 20 * time.Second // for all locations of a file; less than clients wait for an answer
 )
 
 // Data keeps which bytes records stand for: a [registrar.Registrar]. The principal in the context is the server.
@@ -162,11 +162,13 @@ func (c *call) data(f *found) ([]byte, error) {
 
 // fetchFirst returns the bytes of the first location that has the right ones.
 func (c *call) fetchFirst(f *found, list []stele.Target, d *registrar.FixedData) (data []byte, err error) {
-	ctx, cancel := context.WithTimeout(c.r.Context(), fetchPatience)
-	defer cancel()
 	var first error
 	for i := range list {
-		if data, err = c.fetch(ctx, f, &list[i], d); err == nil {
+		// The locations share the time, with that of waiting for a place: one that does not answer leaves the others theirs.
+		ctx, cancel := context.WithTimeout(c.r.Context(), c.o.Patience/time.Duration(len(list)))
+		data, err = c.fetch(ctx, f, &list[i], d)
+		cancel()
+		if err == nil {
 			data, err = c.check(f, &list[i], data, d)
 		}
 		if err == nil {
@@ -219,7 +221,7 @@ func (c *call) fetch(ctx context.Context, f *found, t *stele.Target, d *registra
 	if err != nil || c.o.Fetch == nil || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, failf(internal, "the data are at %s, which is not asked from here; only http and https are", host(t))
 	}
-	leave, err := c.store.enter(ctx, u.Host)
+	leave, err := c.store.enter(ctx, t.Host())
 	if err != nil {
 		return nil, failf(internal, "too many data are being fetched at present; please try again later")
 	}

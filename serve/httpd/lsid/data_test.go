@@ -281,7 +281,7 @@ func TestSlowSite(t *testing.T) {
 	f := newFiles(t)
 	f.put("/1", "a")
 	a := newAuthority(t, func(o *httpd.Options, _ *lsid.Options) { o.Turns = limit.NewTurns(1, 100, time.Minute) })
-	a.put(one, stele.Record{Targets: []stele.Target{data(f.URL + "/1")}})
+	a.put(one, stele.Record{Targets: []stele.Target{data(strings.Replace(f.URL, "127.0.0.1", "localhost", 1) + "/1")}}) // another host
 	var work sync.WaitGroup
 	for i := range 8 {
 		id := fmt.Sprintf("urn:lsid:example.org:slow:%d", i)

@@ -125,7 +125,7 @@ func TestDataWithoutLength(t *testing.T) {
 			t.Error(w.body)
 		}
 		if d, err := a.registrar.FixedData(a.ctx, a.id(one)); err != nil || d != nil {
-			t.Errorf("stored %+v, %v", d, err)
+			t.Fatalf("stored %+v, %v", d, err)
 		}
 	}
 	answers <- "HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n\r\n"
@@ -136,6 +136,21 @@ func TestDataWithoutLength(t *testing.T) {
 	a.again(t).get("/authority/data?lsid="+one).fails(t, "500")
 	answers <- open + "whole"
 	if w := a.again(t).get("/authority/data?lsid=" + one); w.body != "whole" {
+		t.Errorf("%s %s", w.Status, w.body)
+	}
+}
+
+// A location that does not answer leaves time for the next one.
+func TestSilentLocation(t *testing.T) {
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer silent.Close()
+	f := newFiles(t)
+	f.put("/1", "a")
+	a := newAuthority(t, func(_ *httpd.Options, o *lsid.Options) { o.Patience = 4 * time.Second })
+	spare := data(f.URL + "/1")
+	spare.Order++
+	a.put(one, stele.Record{Targets: []stele.Target{data(silent.URL), spare}})
+	if w := a.get("/authority/data?lsid=" + one); w.body != "a" {
 		t.Errorf("%s %s", w.Status, w.body)
 	}
 }

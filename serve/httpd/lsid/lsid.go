@@ -40,6 +40,9 @@ type Options struct {
 	Fetch   Fetcher
 	MaxData int64
 
+	// Patience is how long a request waits for data, from all of their locations together; 20 seconds if 0.
+	Patience time.Duration
+
 	// Foreign stores which other authorities know of names; nil: they can't give notice.
 	Foreign Foreign
 
@@ -98,6 +101,9 @@ func New(o Options) *Handler {
 	}
 	if o.MaxData == 0 {
 		o.MaxData = defaultMaxData
+	}
+	if o.Patience == 0 {
+		o.Patience = fetchPatience
 	}
 	return &Handler{o: o, store: newContents(o.MaxData)}
 }
