@@ -3,7 +3,6 @@ package lsid
 import (
 	"container/list"
 	"context"
-	"errors"
 	"sync"
 )
 
@@ -46,6 +45,9 @@ func newContents(largest int64) *contents {
 	return &contents{most: maxContents * largest, hosts: make(map[string]int), waiting: list.New(), known: make(map[string]*list.Element), order: list.New()}
 }
 
+// errBusy says that data can't be fetched now, since others are.
+var errBusy error = &fault{internal, "too many data are being fetched at present; please try again later"}
+
 // mayFetch reports whether data may be fetched from a host now. A host that is asked already does not get the last free
 // place, so that slow hosts alone never take all of them. The caller has locked mu.
 func (c *contents) mayFetch(host string) bool {
@@ -71,7 +73,7 @@ func (c *contents) enter(ctx context.Context, host string) (leave func(), err er
 	}
 	if c.waiting.Len() >= maxWaiting || same >= maxWaitingOfHost {
 		c.mu.Unlock()
-		return nil, errors.New("too many wait")
+		return nil, errBusy
 	}
 	w := &waiter{host, make(chan struct{})}
 	e := c.waiting.PushBack(w)

@@ -223,7 +223,7 @@ func (c *call) fetch(ctx context.Context, f *found, t *stele.Target, d *registra
 	}
 	leave, err := c.store.enter(ctx, t.Host())
 	if err != nil {
-		return nil, failf(internal, "too many data are being fetched at present; please try again later")
+		return nil, errBusy
 	}
 	defer leave()
 	if d != nil {

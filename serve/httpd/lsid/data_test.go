@@ -272,12 +272,16 @@ func TestFirstReaders(t *testing.T) {
 // A site that does not answer keeps neither other data nor metadata waiting.
 func TestSlowSite(t *testing.T) {
 	asked, release := make(chan struct{}, 100), make(chan struct{})
-	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	site := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked <- struct{}{}
 		<-release
 		_, _ = io.WriteString(w, "slow")
-	}))
-	defer slow.Close()
+	})
+	var slow [2]*httptest.Server // on one host
+	for i := range slow {
+		slow[i] = httptest.NewServer(site)
+		defer slow[i].Close()
+	}
 	f := newFiles(t)
 	f.put("/1", "a")
 	a := newAuthority(t, func(o *httpd.Options, _ *lsid.Options) { o.Turns = limit.NewTurns(1, 100, time.Minute) })
@@ -285,7 +289,7 @@ func TestSlowSite(t *testing.T) {
 	var work sync.WaitGroup
 	for i := range 8 {
 		id := fmt.Sprintf("urn:lsid:example.org:slow:%d", i)
-		a.put(id, stele.Record{Targets: []stele.Target{data(slow.URL)}})
+		a.put(id, stele.Record{Targets: []stele.Target{data(slow[i%2].URL)}})
 		work.Go(func() {
 			if w := a.get("/authority/data?lsid=" + id); w.body != "slow" {
 				t.Errorf("%s %s", w.Status, w.body)
