@@ -29,7 +29,12 @@ func (z *Zone) addByForm(ctx context.Context, out *naptr.Compiled, c *naptr.Comp
 		return nil
 	}
 	if set, problems := rules.Compile(z.ns); len(problems) == 0 {
-		if twice := set.Overlaps(z.zones.schemes, z.ns); len(twice) > 0 {
+		twice, all := set.Overlaps(z.zones.schemes, z.ns)
+		switch {
+		case len(twice) == 0 && !all:
+			out.Notes = append(out.Notes, stele.Messagef("zone-note.rules-uncompared", "the rules of {namespace} are for HTTP only: they are too many, and their names too long, to hold them against each other", z.ns.Key()))
+			return nil
+		case len(twice) > 0:
 			out.Notes = append(out.Notes, stele.Messagef("zone-note.rules-overlap", "the rules of {namespace} are for HTTP only: {name} fits rule {earlier} and rule {later}, and clients of the DNS choose by media type", z.ns.Key(), twice[0].Name, twice[0].Earlier+1, twice[0].Later+1))
 			return nil
 		}
@@ -47,7 +52,7 @@ func (z *Zone) addByForm(ctx context.Context, out *naptr.Compiled, c *naptr.Comp
 // found all the same, over HTTP.
 func isAboutRules(note *stele.Message) bool {
 	switch note.Code {
-	case "zone-note.rules-beside-namespace", "zone-note.rules-beside-names", "zone-note.rules-overlap", "zone-note.rules-too-many", "zone-note.rule-by-form-unpublished":
+	case "zone-note.rules-beside-namespace", "zone-note.rules-beside-names", "zone-note.rules-overlap", "zone-note.rules-uncompared", "zone-note.rules-too-many", "zone-note.rule-by-form-unpublished":
 		return true
 	}
 	return false

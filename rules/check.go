@@ -123,16 +123,21 @@ type Overlap struct {
 	Name           string // a name that both match
 }
 
-// maxOverlaps is how many overlaps are told.
-const maxOverlaps = 20
+// maxOverlaps is how many overlaps are told, and maxCompared how many bytes of names are held against patterns to find them: 200 rules with
+// long names would take seconds.
+const (
+	maxOverlaps = 20
+	maxCompared = 32 << 20
+)
 
 // Overlaps returns pairs of rules that match the same names, as far as samples of their
-// names and their examples show. It is meant for a warning: a rule for all other names after
+// names and their examples show, and whether all pairs were compared. It is meant for a warning: a rule for all other names after
 // more exact ones is right.
-func (s *Set) Overlaps(schemes *stele.Schemes, ns *stele.Namespace) (list []Overlap) {
+func (s *Set) Overlaps(schemes *stele.Schemes, ns *stele.Namespace) (list []Overlap, all bool) {
 	if s == nil {
-		return nil
+		return nil, true
 	}
+	compared := 0
 	rests := make([][]string, len(s.list))
 	for i := range s.list {
 		if s.list[i].pattern == nil {
@@ -147,18 +152,21 @@ func (s *Set) Overlaps(schemes *stele.Schemes, ns *stele.Namespace) (list []Over
 	}
 	for later := range s.list {
 		for earlier := range later {
-			if rest, ok := s.common(rests, earlier, later); ok {
+			if rest, ok := s.common(rests, earlier, later, &compared); ok {
 				if list = append(list, Overlap{earlier, later, ns.Prefix + rest}); len(list) == maxOverlaps {
-					return list
+					return list, false
 				}
+			}
+			if compared > maxCompared {
+				return list, false
 			}
 		}
 	}
-	return list
+	return list, true
 }
 
 // common returns a text that two rules match.
-func (s *Set) common(rests [][]string, a, b int) (string, bool) {
+func (s *Set) common(rests [][]string, a, b int, compared *int) (string, bool) {
 	var at spans
 	for _, pair := range [2][2]int{{a, b}, {b, a}} {
 		other := s.list[pair[1]].pattern
@@ -166,7 +174,7 @@ func (s *Set) common(rests [][]string, a, b int) (string, bool) {
 			continue
 		}
 		for _, rest := range rests[pair[0]] {
-			if other.match(rest, &at) {
+			if *compared += len(rest); other.match(rest, &at) {
 				return rest, true
 			}
 		}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -89,12 +90,15 @@ func TestCompileSkipsBrokenRules(t *testing.T) {
 func TestOverlaps(t *testing.T) {
 	ns := obo()
 	set, _ := Compile(ns)
-	got := set.Overlaps(schemes(t), ns)
+	got, all := set.Overlaps(schemes(t), ns)
+	if !all {
+		t.Error("not all were compared")
+	}
 	if len(got) != 1 || got[0].Earlier != 1 || got[0].Later != 2 || !strings.HasPrefix(got[0].Name, ns.Prefix+"hp/old/") {
 		t.Errorf("%+v", got)
 	}
 	var none *Set
-	if list := none.Overlaps(schemes(t), ns); list != nil {
+	if list, _ := none.Overlaps(schemes(t), ns); list != nil {
 		t.Error(list)
 	}
 }
@@ -150,5 +154,20 @@ func TestParseLines(t *testing.T) {
 	}
 	if got := ParseTarget("https://h/?a=b", 0); got.Type != "" || got.URL != "https://h/?a=b" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestOverlapsBounded: many rules for long names are not all held against each other.
+func TestOverlapsBounded(t *testing.T) {
+	ns := &stele.Namespace{Scheme: "ark", Prefix: "ark:12345/x"}
+	for i := range 200 {
+		ns.Rules = append(ns.Rules, stele.Rule{Pattern: "{a:word,3990-4000}/" + strconv.Itoa(i), Targets: []stele.Target{{Service: stele.N2L, URL: "https://h/{a}"}}})
+	}
+	set, problems := Compile(ns)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if list, all := set.Overlaps(schemes(t), ns); all || len(list) > 0 {
+		t.Errorf("%d overlaps, %t", len(list), all)
 	}
 }

@@ -177,7 +177,8 @@ func judgeRules(l *Registry, ns *stele.Namespace) error {
 // warnOverlaps tells of names that two rules match.
 func (p *program) warnOverlaps(l *Registry, ns *stele.Namespace) {
 	set, _ := rules.Compile(ns)
-	for _, o := range set.Overlaps(l.Schemes, ns) {
+	overlaps, _ := set.Overlaps(l.Schemes, ns)
+	for _, o := range overlaps {
 		fmt.Fprintf(p.stderr, "note: rules %d and %d both match %s; rule %d answers, since it comes first\n", o.Earlier+1, o.Later+1, printable(o.Name), o.Earlier+1)
 	}
 }

@@ -62,10 +62,7 @@ func (h *Handler) tryRules(ns *stele.Namespace, want *apijson.RuleTest) apijson.
 	}
 	got.Failed = apijson.FaultsOf(h.o.Registrar.JudgeRules(ns))
 	set, _ := rules.Compile(ns)
-	var overlaps []rules.Overlap
-	if len(got.Failed) == 0 { // rules that are refused may be more and longer than any that are held against each other
-		overlaps = set.Overlaps(h.o.Schemes, ns)
-	}
+	overlaps, _ := set.Overlaps(h.o.Schemes, ns)
 	for _, o := range overlaps {
 		got.Overlaps = append(got.Overlaps, apijson.RuleOverlap{Earlier: o.Earlier + 1, Later: o.Later + 1, Name: o.Name})
 	}

@@ -33,7 +33,8 @@ func (c *call) rulesPage(status int, values url.Values, wrong stele.Problems, go
 	for i := range ns.Rules {
 		v.List = append(v.List, c.ruleView(i, &ns.Rules[i]))
 	}
-	for _, o := range set.Overlaps(c.h.o.Schemes, ns) {
+	overlaps, _ := set.Overlaps(c.h.o.Schemes, ns)
+	for _, o := range overlaps {
 		v.Overlaps = append(v.Overlaps, c.language.Text("rules.overlap", "first", strconv.Itoa(o.Earlier+1), "second", strconv.Itoa(o.Later+1), "name", o.Name))
 	}
 	fields := map[string]*deskpage.Field{"name": &v.Name, "accept": &v.Accept, "pattern": &v.Pattern, "targets": &v.To, "examples": &v.Examples, "silent": &v.Silent,
