@@ -144,7 +144,7 @@ var settings = []Setting{
 	{Name: "link-timegate", kind: timeGateKind, Example: "https://web.archive.org/web",
 		What: "TimeGate of a web archive (RFC 7089), which the link checker asks for copies of pages that are broken or gone, once a week at most; empty: no archive is asked"},
 	{Name: "lsid-data", kind: sizeKind, Usual: "16MiB", Example: "64MiB",
-		What: "maximum size of the data of an LSID, which the server fetches from the record's target with the service N2D; the server uses up to eight times as much memory for them; 0: the server gives no data of LSIDs"},
+		What: "maximum size of the data of an LSID, which the server fetches from the record's target with the service N2D; the server uses up to about twenty times as much memory for them; 0: the server gives no data of LSIDs"},
 	{Name: "lsid-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
 		What: "addresses and networks, in addition to public ones, from which the server may fetch data of LSIDs; empty: public addresses only"},
 	{Name: "lsid-foreign-authorities", kind: boolKind, Usual: "false", Example: "true",

@@ -123,8 +123,8 @@ func (b *Book) Report(ctx context.Context, q apijson.UsageQuery) (*apijson.Usage
 	return r, b.prefix(ctx, r, s, key, q.Limit)
 }
 
-// wholeMonths makes a report one of what all may see: the period has whole months that are over, so that nobody asks for one of a
-// day, or learns from how the figures of this month grow when a name was used.
+// wholeMonths makes a report one of what all may see: the period has whole months that are over, so that a caller can neither ask for one of a
+// day, nor learn from how the figures of this month grow when a name was used.
 func (b *Book) wholeMonths(r *apijson.Usage, s span) span {
 	over := dayOf(DateOf(b.Registrar.Now()).begin().Unix()) - 1 // the last day of the month before
 	s.until = min(dayOf(DateOf(dateOf(s.until)).Next(1).begin().Unix())-1, over)

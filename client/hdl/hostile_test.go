@@ -308,7 +308,7 @@ func TestMaybeDone(t *testing.T) {
 }
 
 // A change is not sent again after a failure that the server did not certify for this request, nor after an answer that cannot be
-// read: somebody on the way may have made it. After one that it certified, it is.
+// read: an attacker on the way may have made it. After one that it certified, it is.
 func TestForgedFailure(t *testing.T) {
 	w := newWorld(t)
 	key := w.key("srv_privkey_file")

@@ -131,6 +131,9 @@ func textLines(text string) (list []string) {
 	return list
 }
 
+// errRulesChanged says that a number on the page may be that of another rule by now.
+var errRulesChanged = stele.Messagef("rule.changed-meanwhile", "the rules were changed meanwhile; look at them again")
+
 // addRule adds a rule to a namespace, or tries it.
 func (c *call) addRule() error {
 	if err := c.readForm(); err != nil {
@@ -145,8 +148,12 @@ func (c *call) addRule() error {
 	at := len(ns.Rules)
 	if text := strings.TrimSpace(form.Get("before")); text != "" {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > len(ns.Rules) {
+		version, _ := strconv.ParseUint(form.Get("version"), 10, 64)
+		switch {
+		case err != nil || n < 1 || n > len(ns.Rules):
 			wrong = append(wrong, stele.Problem{Path: "before", Err: stele.Messagef("rule.number-missing", `there is no rule "{number}"`, text)})
+		case version != ns.Version: // the number is that of another list
+			return c.rulesPage(http.StatusConflict, form, stele.Problems{{Path: "before", Err: errRulesChanged}}, false)
 		}
 		at = n - 1
 	}
@@ -204,7 +211,7 @@ func (c *call) removeRule() error {
 	number, _ := strconv.Atoi(form.Get("number"))
 	version, _ := strconv.ParseUint(form.Get("version"), 10, 64)
 	if number < 1 || number > len(ns.Rules) || version != ns.Version { // another user changed the rules meanwhile
-		return c.rulesPage(http.StatusConflict, form, stele.Problems{{Err: stele.Messagef("rule.changed-meanwhile", "the rules were changed meanwhile; look at them again")}}, false)
+		return c.rulesPage(http.StatusConflict, form, stele.Problems{{Err: errRulesChanged}}, false)
 	}
 	_, err = c.h.o.Registrar.SetNamespace(c.ctx, ns.Key(), ns.Version, func(n *stele.Namespace) error {
 		n.Rules = slices.Delete(slices.Clone(n.Rules), number-1, number)

@@ -52,7 +52,13 @@ func TestRules(t *testing.T) {
 
 	// A list that another user changed meanwhile is shown again.
 	olga.post("/.desk/rules/remove", form("number", "2", "version", "1")).has(409, "changed meanwhile")
+	first := []string{"pattern", "n{x:any}", "targets", "https://example.org/n/{x}", "examples", "ark:12345/x5n1 https://example.org/n/1", "before", "1"}
+	olga.post("/.desk/rules/add", form(append(first, "version", "1")...)).has(409, "changed meanwhile", `value="n{x:any}"`)
 	version := between(olga.get(page).text, `name="version" value="`, `"`)
+	olga.follow(olga.post("/.desk/rules/add", form(append(first, "version", version)...))).has(200, "The rule answers from now on.")
+	version = between(olga.get(page).text, `name="version" value="`, `"`)
+	olga.follow(olga.post("/.desk/rules/remove", form("number", "1", "version", version))).has(200, "The rule is removed.")
+	version = between(olga.get(page).text, `name="version" value="`, `"`)
 	olga.follow(olga.post("/.desk/rules/remove", form("number", "2", "version", version))).has(200, "The rule is removed.")
 	ed.post("/.desk/rules/remove", form("number", "1", "version", version)).has(409)
 	olga.get("/.desk/rules?namespace=ark%3A12345%2Fx5&lang=pt-BR").has(200, "m{n:digit,3}")

@@ -191,7 +191,7 @@ func TestReaderForgotten(t *testing.T) {
 }
 
 // overwriteStacks writes over what goroutines that ended have left on their stacks: others get them, and a dump has what is in their
-// frames, though nobody can read it any more.
+// frames, though the program can read it no more.
 func overwriteStacks(goroutines int) {
 	var all sync.WaitGroup
 	begin := make(chan struct{})

@@ -17,7 +17,7 @@ const (
 )
 
 // contents keeps data in memory, by their digest: those that were asked for last. Data of a digest never change, so
-// that nothing has to be forgotten but for space. It also limits how many are fetched at the same time.
+// that nothing has to be forgotten, except to make room. It also limits how many are fetched at the same time.
 type contents struct {
 	most int64 // bytes
 

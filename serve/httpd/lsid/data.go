@@ -113,6 +113,11 @@ func (c *call) content() error {
 	if err != nil {
 		return err
 	}
+	// To hash large data, and to copy them into a message, takes a turn again.
+	if done, err = c.site.Charge(0); err != nil {
+		return err
+	}
+	defer done()
 	c.site.Keep(&f.res)
 	var sent bool
 	if c.soap {
