@@ -1,8 +1,6 @@
 // Package foreign reads the files of other systems for an import, and writes files that they read:
-// one file of this package for each format. So far these are the files of Handle servers: JSON
-// exports, text dumps of Berkeley DB and the log of its transactions, SQL dumps, and batch files; a
-// server that runs, whose handles are listed first and then read one by one; and the databases of Noid,
-// Nog and egg, with the states of their minters.
+// one file of this package for each format. [Systems] lists them. A Handle server that runs can be read
+// too: its handles are listed first and then read one by one.
 //
 // A [Source] brings records to an import of package bulk, with a bookmark from which an interrupted
 // import continues. It streams files that have a record in one place. In other files what is known
@@ -13,10 +11,8 @@
 package foreign
 
 import (
-	"bytes"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -28,22 +24,18 @@ import (
 // Format is a format of a file.
 type Format string
 
-// The formats of files of Handle servers.
+// What every system has beside its own formats.
 const (
-	Auto    Format = "auto"
-	JSON    Format = "json"    // {"homedPrefixes":[...],"handleRecords":{...}}, or a record a line
-	Dump    Format = "dump"    // a text dump of Berkeley DB: handles-*.dump, nas-*.dump
-	Log     Format = "txnlog"  // dbtxns.log, which is replayed over a dump
-	SQL     Format = "sql"     // of pg_dump or mysqldump
-	Batch   Format = "batch"   // for hdl-genericbatch
+	Auto    Format = "auto"    // the beginning of a file says it
 	unknown Format = "unknown" // no format is recognised
 )
 
-// Formats returns all formats.
-func Formats() []Format { return []Format{Auto, JSON, Dump, Log, SQL, Batch} }
+// recognised is how many bytes of a file say what it is.
+const recognised = 4096
 
 // Options say what is read, and how.
 type Options struct {
+	System     string // whose files they are, by its name; Auto: the first file's beginning says it
 	Schemes    *stele.Schemes
 	Format     Format            // Auto: each file's beginning says it
 	Admins     bool              // with values of type HS_ADMIN, HS_VLIST and HS_PUBKEY
@@ -52,8 +44,12 @@ type Options struct {
 	Namespaces bool              // make namespaces for prefixes that have none
 	Has        func(string) bool // whether a prefix has a namespace, such as 20.500.12345/
 	Map        map[string]string // what tables and columns of SQL are called there, and their usual names
+	Prefix     string            // stands before names that are not identifiers in the files, such as "hdl:"
 	TempDir    string            // where files are sorted; "" for the system's folder
 	Memory     int               // bytes that are sorted in memory; 0 for a usual size
+
+	// Find returns the namespace with a key; nil if there is none.
+	Find func(stele.NamespaceKey) *stele.Namespace
 }
 
 // Report is what was left out, and what else the caller should tell.
@@ -66,9 +62,10 @@ type Report struct {
 
 // Source is the rows of some files. It implements [bulk.Rows].
 type Source struct {
-	o     Options
-	files []*bulk.File
-	kinds []Format
+	o      Options
+	system *System
+	files  []*bulk.File
+	kinds  []Format
 
 	parts   []part // what is still to be read
 	at      int    // which part is read
@@ -104,42 +101,55 @@ const partBits = 48
 
 // Open finds out what the files are.
 func Open(files []*bulk.File, o Options) (*Source, error) {
-	s := &Source{o: o, files: files, seen: make(map[string]bool)}
 	if o.Has == nil {
-		s.o.Has = func(string) bool { return false }
+		o.Has = func(string) bool { return false }
 	}
-	sorted := false
+	if o.Find == nil {
+		o.Find = func(stele.NamespaceKey) *stele.Namespace { return nil }
+	}
+	s := &Source{o: o, files: files, seen: make(map[string]bool)}
 	texts := make([]*window, len(files))
 	for i, f := range files {
 		texts[i] = newWindow(f)
-		kind := o.Format
-		if kind == Auto || kind == "" {
-			kind = detect(texts[i])
-		}
-		if err := texts[i].failure(); err != nil {
+		kind, err := s.recognise(texts[i])
+		if err != nil {
 			return nil, err
-		}
-		switch kind {
-		case unknown:
-			return nil, failf(stele.Invalid, "import.foreign-format-unknown", "{file} does not begin as a file of a Handle server does; name its format with --format", f.Name)
-		case Log, SQL, Batch:
-			sorted = true
 		}
 		s.kinds = append(s.kinds, kind)
 	}
-	if sorted {
-		s.parts = []part{newFolded(s, texts)}
-		return s, nil
-	}
-	for i, w := range texts {
-		if s.kinds[i] == JSON {
-			s.parts = append(s.parts, &jsonPart{s: s, w: w})
-		} else {
-			s.parts = append(s.parts, &dumpPart{s: s, w: w})
-		}
-	}
+	s.parts = s.system.open(s, texts)
 	return s, nil
 }
+
+// recognise finds out what a file is, and, by the first one, what system the files come from.
+func (s *Source) recognise(w *window) (Format, error) {
+	head := w.peekText(recognised)
+	if err := w.failure(); err != nil {
+		return unknown, err
+	}
+	if s.system == nil {
+		var kind Format
+		if s.system, kind = systemOf(s.o.System, head); s.system == nil {
+			return unknown, failf(stele.Invalid, "import.foreign-system-unknown", "{file} does not begin as a file of a system that is known; name the system with --from", w.name)
+		} else if kind != unknown && s.isAuto() {
+			return kind, nil
+		}
+	}
+	if !s.isAuto() {
+		return s.o.Format, nil
+	}
+	kind := s.system.recognise(head)
+	if kind == unknown {
+		return kind, failf(stele.Invalid, "import.foreign-format-unknown", "{file} does not begin as a file of {system} does; name its format with --format", w.name, s.system.Title)
+	}
+	return kind, nil
+}
+
+// isAuto reports whether the files say themselves what their formats are.
+func (s *Source) isAuto() bool { return s.o.Format == Auto || s.o.Format == "" }
+
+// System returns the system that the files come from.
+func (s *Source) System() *System { return s.system }
 
 // Kinds returns the format of each file.
 func (s *Source) Kinds() []Format { return s.kinds }
@@ -154,7 +164,10 @@ func (s *Source) Key() string {
 		b.WriteString(f.Key)
 		b.WriteString(" " + string(s.kinds[i]) + " ")
 	}
-	b.WriteString("handle")
+	b.WriteString(s.system.Name)
+	if s.o.Prefix != "" {
+		b.WriteString(" prefix=" + s.o.Prefix)
+	}
 	if s.o.Admins {
 		b.WriteString(" admins")
 	}
@@ -275,43 +288,6 @@ func (s *Source) prefix(name string, line int) []bulk.Row {
 	}
 	return []bulk.Row{{Line: line, Namespace: &stele.Namespace{Scheme: handleScheme, Prefix: prefix.String()}}}
 }
-
-// detect finds out what a file is by its beginning.
-func detect(w *window) Format {
-	head := w.peekText(4096)
-	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
-	text := bytes.TrimLeft(head, " \t\r\n")
-	for len(text) > 0 && text[0] == '#' { // remarks of a file of rejected rows
-		_, rest, _ := bytes.Cut(text, []byte("\n"))
-		text = bytes.TrimLeft(rest, " \t\r\n")
-	}
-	switch {
-	case len(text) == 0:
-		return Batch // of nothing
-	case text[0] == '{':
-		return JSON
-	case bytes.HasPrefix(text, []byte("VERSION=")):
-		return Dump
-	case head[0] == logMark && len(head) > 1 && head[1] <= actionDeleteAll:
-		return Log
-	}
-	first, _, _ := bytes.Cut(text, []byte("\n"))
-	word, rest, _ := strings.Cut(strings.TrimSpace(string(first)), " ")
-	if isCommand(strings.ToUpper(word)) && !isStatement.MatchString(rest) {
-		return Batch
-	}
-	if bytes.HasPrefix(text, []byte("--")) || bytes.HasPrefix(text, []byte("/*")) || bytes.HasPrefix(text, []byte("\\restrict")) {
-		return SQL
-	}
-	switch strings.ToUpper(word) {
-	case "INSERT", "COPY", "SET", "CREATE", "DROP", "LOCK", "SELECT", "BEGIN", "START":
-		return SQL
-	}
-	return unknown
-}
-
-// isStatement finds what follows CREATE in SQL, where a batch file has a handle.
-var isStatement = regexp.MustCompile(`(?i)^(?:TEMP(?:ORARY)? |UNLOGGED |UNIQUE )?(?:TABLE|DATABASE|SCHEMA|EXTENSION|SEQUENCE|INDEX|ROLE|USER|TYPE|FUNCTION)(?: |$)`)
 
 // failf makes an error of an import.
 func failf(kind stele.Kind, code, text string, args ...any) error {

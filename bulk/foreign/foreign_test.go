@@ -54,7 +54,7 @@ func opened(t testing.TB, texts ...any) (files []*bulk.File) {
 // read reads all rows.
 func read(t testing.TB, o foreign.Options, texts ...any) ([]bulk.Row, foreign.Report, error) {
 	t.Helper()
-	o.Schemes = known
+	o.Schemes, o.System = known, "handle"
 	s, err := foreign.Open(opened(t, texts...), o)
 	if err != nil {
 		return nil, foreign.Report{}, err
@@ -144,7 +144,7 @@ func TestDetect(t *testing.T) {
 		"CREATE TABLE\n  nas (na text);\n":                             foreign.SQL,
 		"CREATE DATABASE hs;\nUSE hs;\n":                               foreign.SQL,
 	} {
-		s, err := foreign.Open(opened(t, []byte(text)), foreign.Options{Schemes: schemes()})
+		s, err := foreign.Open(opened(t, []byte(text)), foreign.Options{System: "handle", Schemes: schemes()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestResume(t *testing.T) {
 			var got []*stele.Record
 			end, line := int64(0), 0
 			for {
-				s, err := foreign.Open(opened(t, text), foreign.Options{Schemes: known})
+				s, err := foreign.Open(opened(t, text), foreign.Options{System: "handle", Schemes: known})
 				if err != nil {
 					t.Fatal(err)
 				}

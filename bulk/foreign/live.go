@@ -63,7 +63,7 @@ type livePart struct {
 
 // OpenLive returns the records of a server whose names a list has.
 func OpenLive(ctx context.Context, list *bulk.File, live LiveOptions, o Options) (*Source, error) {
-	s := &Source{o: o, files: []*bulk.File{list}, kinds: []Format{Live}, seen: make(map[string]bool)}
+	s := &Source{o: o, system: SystemNamed("handle"), files: []*bulk.File{list}, kinds: []Format{Live}, seen: make(map[string]bool)}
 	if o.Has == nil {
 		s.o.Has = func(string) bool { return false }
 	}

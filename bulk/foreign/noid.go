@@ -26,52 +26,16 @@ const (
 	NOIDJSON Format = "json"    // the state of a minter as EZID keeps it
 )
 
-// NOIDFormats returns the formats of files of Noid, Nog and egg.
-func NOIDFormats() []Format { return []Format{Auto, NOIDDump, NOIDInfo, EggIDs, NOIDJSON} }
-
-// NOIDOptions say how files of Noid, Nog and egg are read.
-type NOIDOptions struct {
-	Options
-
-	// Prefix is put before names as Noid has them, such as "hdl:"; if it is empty, names that begin with
-	// a NAAN are ARKs.
-	Prefix string
-
-	// Find returns the namespace with a key; nil if there is none.
-	Find func(stele.NamespaceKey) *stele.Namespace
-}
-
-// OpenNOID finds out what files of Noid, Nog and egg are.
-func OpenNOID(files []*bulk.File, o NOIDOptions) (*Source, error) {
-	s := &Source{o: o.Options, files: files, seen: make(map[string]bool)}
-	if o.Find == nil {
-		o.Find = func(stele.NamespaceKey) *stele.Namespace { return nil }
-	}
-	p := &noidPart{s: s, o: o, numbered: numberedMark(o.Schemes), sorter: newSorter(o.TempDir, o.Memory)}
-	for _, f := range files {
-		w := newWindow(f)
-		kind := o.Format
-		if kind == Auto || kind == "" {
-			kind = detectNOID(w)
-		}
-		if err := w.failure(); err != nil {
-			return nil, err
-		}
-		if kind == unknown {
-			return nil, failf(stele.Invalid, "import.noid-format-unknown", "{file} does not begin as a file of Noid or egg does; dump the database with 'db_dump -p', or name the format with --format", f.Name)
-		}
-		s.kinds = append(s.kinds, kind)
-		p.texts = append(p.texts, w)
-	}
-	s.parts = []part{p}
-	return s, nil
+// openNOID opens files of Noid, Nog and egg.
+func openNOID(s *Source, texts []*window) []part {
+	return []part{&noidPart{s: s, o: &s.o, texts: texts, numbered: numberedMark(s.o.Schemes), sorter: newSorter(s.o.TempDir, s.o.Memory)}}
 }
 
 // noidPart reads files of Noid, Nog and egg. Their databases are sorted by keys, of which a name has
 // several, but a database can be a hash and names can be in several files: so all is sorted.
 type noidPart struct {
 	s      *Source
-	o      NOIDOptions
+	o      *Options
 	texts  []*window
 	sorter *sorter
 	seq    uint64
@@ -94,8 +58,8 @@ type noidPair struct {
 }
 
 // detectNOID finds out what a file is by its beginning.
-func detectNOID(w *window) Format {
-	text := bytes.TrimLeft(w.peekText(4096), " \t\r\n")
+func detectNOID(head []byte) Format {
+	text := bytes.TrimLeft(head, " \t\r\n")
 	for bytes.HasPrefix(text, []byte("#")) && !bytes.HasPrefix(text, []byte(idMark)) { // remarks of a file of rejected rows
 		_, rest, _ := bytes.Cut(text, []byte("\n"))
 		text = bytes.TrimLeft(rest, " \t\r\n")
@@ -115,6 +79,16 @@ func detectNOID(w *window) Format {
 		return NOIDInfo
 	}
 	return unknown
+}
+
+// isNOID reports whether a beginning has keys of Noid, Nog or egg, in text or in hexadecimal.
+func isNOID(head []byte) bool {
+	for _, mark := range []string{":/", "3a2f", idMark, `\09`, "|_t", "|__m"} {
+		if bytes.Contains(head, []byte(mark)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *noidPart) close() error { return p.sorter.close() }

@@ -19,10 +19,10 @@ import (
 )
 
 // readNOID reads all rows of files of Noid.
-func readNOID(t testing.TB, o foreign.NOIDOptions, texts ...any) ([]bulk.Row, foreign.Report, error) {
+func readNOID(t testing.TB, o foreign.Options, texts ...any) ([]bulk.Row, foreign.Report, error) {
 	t.Helper()
-	o.Schemes = known
-	s, err := foreign.OpenNOID(opened(t, texts...), o)
+	o.Schemes, o.System = known, "noid"
+	s, err := foreign.Open(opened(t, texts...), o)
 	if err != nil {
 		return nil, foreign.Report{}, err
 	}
@@ -165,7 +165,7 @@ func TestNOIDMinter(t *testing.T) {
 	}{{0, "reedeedk"}, {3, "reedeedk"}, {2191, "reedk"}, {8400, "reedk"}, {8410, "reedk"}, {95, "rddk"}} {
 		database, next := madeByPerl(t, tt.issue, "13030", "f5", tt.mask)
 		for _, args := range [][]string{{"-p", database}, {database}} {
-			rows, report, err := readNOID(t, foreign.NOIDOptions{Options: foreign.Options{Namespaces: true}}, dumped(t, args...))
+			rows, report, err := readNOID(t, foreign.Options{Namespaces: true}, dumped(t, args...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,7 +236,7 @@ const noidInfo = `13030/f5154dn7k	:/c: i|20200102030405|jak|2
 `
 
 func TestNOIDRecords(t *testing.T) {
-	rows, report, err := readNOID(t, foreign.NOIDOptions{}, []byte(noidInfo))
+	rows, report, err := readNOID(t, foreign.Options{}, []byte(noidInfo))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,16 +269,16 @@ func TestNOIDRecords(t *testing.T) {
 		}
 	}
 	// Rejected rows can be read again, in their file.
-	again, _, err := readNOID(t, foreign.NOIDOptions{}, append([]byte("# line 20: wrong\n"), rows[4].Later()...))
+	again, _, err := readNOID(t, foreign.Options{}, append([]byte("# line 20: wrong\n"), rows[4].Later()...))
 	if err != nil || len(again) != 1 || again[0].Err == nil {
 		t.Errorf("%v, %v", lines(again), err)
 	}
 	// Names without a NAAN are those of a prefix.
-	rows, _, err = readNOID(t, foreign.NOIDOptions{Prefix: "hdl:10765/"}, []byte("b100\tgoto: https://example.org/1\n"))
+	rows, _, err = readNOID(t, foreign.Options{Prefix: "hdl:10765/"}, []byte("b100\tgoto: https://example.org/1\n"))
 	if err != nil || len(rows) != 1 || lines(rows)[0] != `{"id":"10765/B100","targets":[{"url":"https://example.org/1"}]}` {
 		t.Errorf("%v, %v", lines(rows), err)
 	}
-	rows, _, _ = readNOID(t, foreign.NOIDOptions{}, []byte("b100\tgoto: https://example.org/1\n"))
+	rows, _, _ = readNOID(t, foreign.Options{}, []byte("b100\tgoto: https://example.org/1\n"))
 	if len(rows) != 1 || rows[0].Err == nil || !strings.Contains(rows[0].Err.Error(), "--prefix") {
 		t.Errorf("%v", lines(rows))
 	}
@@ -314,7 +314,7 @@ DATA=END
 `
 
 func TestEgg(t *testing.T) {
-	rows, report, err := readNOID(t, foreign.NOIDOptions{}, []byte(eggDump))
+	rows, report, err := readNOID(t, foreign.Options{}, []byte(eggDump))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestEgg(t *testing.T) {
 	if report.Admins != 1 {
 		t.Errorf("%d permissions were left out", report.Admins)
 	}
-	rows, _, err = readNOID(t, foreign.NOIDOptions{Options: foreign.Options{Admins: true}}, []byte(eggDump))
+	rows, _, err = readNOID(t, foreign.Options{Admins: true}, []byte(eggDump))
 	if err != nil || !strings.Contains(strings.Join(lines(rows), "\n"), `"egg.__mp":"p:\u0026P/2|public|60"`) && !strings.Contains(strings.Join(lines(rows), "\n"), `"egg.__mp":"p:&P/2|public|60"`) {
 		t.Errorf("%v, %v", lines(rows), err)
 	}
@@ -345,7 +345,7 @@ func TestEgg(t *testing.T) {
 	ids := "# id: ark:/13030/c7a\n# hexid: 61726b3a2f31333033302f633761\n5f2e6563: 31343931373533323037\n5f74: 68747470733a2f2f6578616d706c652e6f72672f31\n# elements bound under ark:/13030/c7a: 2\n\n" +
 		"# id: ark:/13030/gone\n# hexid: 61726b3a2f31333033302f676f6e65\n# elements bound under ark:/13030/gone: 0\n\n" +
 		"# id: ark:/13030/c7b\nxyz\n# elements bound under ark:/13030/c7b: 3\n\n"
-	rows, _, err = readNOID(t, foreign.NOIDOptions{}, []byte(ids))
+	rows, _, err = readNOID(t, foreign.Options{}, []byte(ids))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -417,7 +417,7 @@ func nogState(t testing.TB, given uint64, changes ...string) []byte {
 // TestNogMinter: minters of Nog continue, also after their mask has grown; what can't be continued is refused
 // with the reason.
 func TestNogMinter(t *testing.T) {
-	o := foreign.NOIDOptions{Options: foreign.Options{Namespaces: true}}
+	o := foreign.Options{System: "noid", Namespaces: true}
 	for _, given := range []uint64{0, 2191, 8409, 8410, 8411, 12_000} {
 		rows, _, err := readNOID(t, o, nogState(t, given))
 		if err != nil || len(rows) != 1 || rows[0].Err != nil {
@@ -460,11 +460,11 @@ func TestNogMinter(t *testing.T) {
 		}
 	}
 	// Without the word no namespace is made; one that is there keeps its settings.
-	rows, report, err := readNOID(t, foreign.NOIDOptions{}, nogState(t, 5))
+	rows, report, err := readNOID(t, foreign.Options{}, nogState(t, 5))
 	if err != nil || len(rows) != 0 || !strings.Contains(strings.Join(report.Notes, "\n"), "--create-namespaces") {
 		t.Errorf("%v, %q, %v", lines(rows), report.Notes, err)
 	}
-	rows, _, err = readNOID(t, foreign.NOIDOptions{Find: func(key stele.NamespaceKey) *stele.Namespace {
+	rows, _, err = readNOID(t, foreign.Options{Find: func(key stele.NamespaceKey) *stele.Namespace {
 		return &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix, Title: "Ours", Owner: "ana"}
 	}}, nogState(t, 5))
 	if err != nil || len(rows) != 1 || !strings.Contains(lines(rows)[0], `"owner":"ana","title":"Ours","minter"`) {
@@ -478,12 +478,12 @@ func TestNOIDResumes(t *testing.T) {
 	for i := range 20_000 {
 		fmt.Fprintf(&text, "13030/n%05d\tgoto: https://example.org/%d\n", i, i)
 	}
-	whole, _, err := readNOID(t, foreign.NOIDOptions{}, text.Bytes())
+	whole, _, err := readNOID(t, foreign.Options{}, text.Bytes())
 	if err != nil || len(whole) != 20_000 {
 		t.Fatal(len(whole), err)
 	}
-	o := foreign.NOIDOptions{Options: foreign.Options{Schemes: known, Memory: 100_000, TempDir: t.TempDir()}}
-	first, err := foreign.OpenNOID(opened(t, text.Bytes()), o)
+	o := foreign.Options{System: "noid", Schemes: known, Memory: 100_000, TempDir: t.TempDir()}
+	first, err := foreign.Open(opened(t, text.Bytes()), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -492,7 +492,7 @@ func TestNOIDResumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := foreign.OpenNOID(opened(t, text.Bytes()), o)
+	second, err := foreign.Open(opened(t, text.Bytes()), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -517,7 +517,7 @@ func TestNOIDRefuses(t *testing.T) {
 		"{\"template\":":                            "not the state of a minter",
 		"{} {}":                                     "more than the state",
 	} {
-		if rows, _, err := readNOID(t, foreign.NOIDOptions{}, []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if rows, _, err := readNOID(t, foreign.Options{}, []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v; want %q", text, lines(rows), err, want)
 		}
 	}
@@ -530,7 +530,7 @@ func FuzzNOID(f *testing.F) {
 	}
 	f.Add(nogState(f, 17))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		rows, _, err := readNOID(t, foreign.NOIDOptions{Options: foreign.Options{Namespaces: true, Admins: true}}, text)
+		rows, _, err := readNOID(t, foreign.Options{Namespaces: true, Admins: true}, text)
 		for _, row := range rows {
 			if (row.Err == nil) == (row.Record == nil && row.Namespace == nil) {
 				t.Fatalf("%+v, %v", row, err)
@@ -547,7 +547,7 @@ func BenchmarkNOID(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for done := 0; done < b.N; done += records {
-		if rows, _, err := readNOID(b, foreign.NOIDOptions{}, text.Bytes()); err != nil || len(rows) != records {
+		if rows, _, err := readNOID(b, foreign.Options{}, text.Bytes()); err != nil || len(rows) != records {
 			b.Fatal(len(rows), err)
 		}
 	}

@@ -8,17 +8,10 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
-	"github.com/stele-id/stele/document"
 )
 
 // queueElement is the element of a name that waits in Noid's queue: when it is issued. No program has it.
 const queueElement = ":/queue"
-
-// kernelElements are elements that every description should have, by the names of Noid, egg and EZID.
-var kernelElements = map[string]string{
-	"who": stele.Who, "what": stele.What, "when": stele.When, "where": stele.Where,
-	"erc.who": stele.Who, "erc.what": stele.What, "erc.when": stele.When, "erc.where": stele.Where,
-}
 
 // parse implements part.
 func (p *noidPart) parse(row *bulk.Row) {
@@ -48,20 +41,11 @@ func (p *noidPart) parse(row *bulk.Row) {
 		row.Err = err
 		return
 	}
-	b := &noidRecord{p: p, rec: &stele.Record{ID: id, State: stele.Active, Metadata: make(stele.Metadata)}}
+	b := &noidRecord{p: p, builder: newBuilder(id)}
 	for _, e := range list {
 		b.add(e)
 	}
-	rec := b.finish()
-	var report stele.Report
-	rec.Check(&report)
-	if row.Err = report.Err("import", rec.ID); row.Err != nil {
-		return
-	}
-	row.Record = rec
-	if p.o.Merges {
-		row.Patch = document.AppendRecord(nil, rec)
-	}
+	p.s.fill(row, b.finish())
 }
 
 // bindingText returns a name as `noid dbinfo dump` prints it, for the file of rejected rows.
@@ -77,16 +61,15 @@ func bindingText(list []binding) (b []byte) {
 
 // noidRecord makes a record of the elements of a name.
 type noidRecord struct {
-	p       *noidPart
-	rec     *stele.Record
-	waits   bool // it was not issued yet, or waits to be issued again
-	changed []string
+	*builder
+	p     *noidPart
+	waits bool // it was not issued yet, or waits to be issued again
 }
 
 func (b *noidRecord) add(e binding) {
 	switch e.element {
 	case "goto", "_t":
-		b.target(e)
+		b.target(e.value)
 	case ":/c":
 		b.circulation(e)
 	case ":/h":
@@ -101,30 +84,16 @@ func (b *noidRecord) add(e binding) {
 			b.made(time.Unix(n, 0).UTC())
 			return
 		}
-		b.element(e)
+		b.element(e.program, e.element, e.value)
 	case "__mp", "_,ep", "_.ep":
 		if b.p.o.Admins {
-			b.element(e)
+			b.element(e.program, e.element, e.value)
 			return
 		}
 		b.p.s.admins.Add(1)
 	default:
-		b.element(e)
+		b.element(e.program, e.element, e.value)
 	}
-}
-
-// target takes where a name leads. A target that the record has already is not repeated.
-func (b *noidRecord) target(e binding) {
-	url := strings.TrimSpace(e.value)
-	if url == "" {
-		return
-	}
-	for _, t := range b.rec.Targets {
-		if t.URL == url {
-			return
-		}
-	}
-	b.rec.Targets = append(b.rec.Targets, stele.Target{Service: stele.N2L, URL: url, Order: stele.DefaultOrder, Preference: stele.DefaultPreference})
 }
 
 // circulation takes what Noid kept of a name when it was issued: i, q (in the queue) or u (taken out of it),
@@ -150,41 +119,6 @@ func (b *noidRecord) circulation(e binding) {
 	}
 }
 
-// made takes when a name was made; the first time counts.
-func (b *noidRecord) made(at time.Time) {
-	if b.rec.Created.IsZero() || at.Before(b.rec.Created) {
-		b.rec.Created, b.rec.Modified = at, at
-	}
-}
-
-// element takes an element that describes the thing.
-func (b *noidRecord) element(e binding) {
-	if name, ok := kernelElements[e.element]; ok && (b.rec.Metadata[name] == "" || b.rec.Metadata[name] == e.value) {
-		b.rec.Metadata[name] = e.value
-		return
-	}
-	name := e.program + "." + strings.ToLower(e.element)
-	clean := strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '.' || r == '_' || r == '-' {
-			return r
-		}
-		return '-'
-	}, name)
-	if said := e.program + "." + e.element; clean != said {
-		b.changed = append(b.changed, clean+" = "+stele.Quote(e.element))
-	}
-	b.keep(clean, e.value)
-}
-
-// keep keeps a value in the metadata, after others of the same name.
-func (b *noidRecord) keep(name, value string) {
-	value = strings.ReplaceAll(value, "\r\n", "\n")
-	if before, ok := b.rec.Metadata[name]; ok {
-		value = before + "\n" + value
-	}
-	b.rec.Metadata[name] = value
-}
-
 // finish returns the record. A name that leads nowhere and of which nothing is known is reserved.
 func (b *noidRecord) finish() *stele.Record {
 	rec := b.rec
@@ -199,11 +133,5 @@ func (b *noidRecord) finish() *stele.Record {
 	if len(rec.Targets) == 0 && (b.waits || !described) {
 		rec.State = stele.Reserved
 	}
-	if len(b.changed) > 0 {
-		b.keep(fromNoid+".names", strings.Join(b.changed, "\n"))
-	}
-	if len(rec.Metadata) == 0 {
-		rec.Metadata = nil
-	}
-	return rec
+	return b.builder.finish(fromNoid)
 }

@@ -41,7 +41,7 @@ func registry(t *testing.T) (*registrar.Registrar, context.Context) {
 // imported imports a text, and returns what became of it.
 func imported(t *testing.T, r *registrar.Registrar, ctx context.Context, text []byte, o foreign.Options, fo bulk.FileOptions) bulk.Counts {
 	t.Helper()
-	o.Schemes = known
+	o.Schemes, o.System = known, "handle"
 	files := opened(t, text)
 	s, err := foreign.Open(files, o)
 	if err != nil {

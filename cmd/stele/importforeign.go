@@ -25,37 +25,64 @@ type foreignFlags struct {
 	namespaces bool
 }
 
-// The systems whose files --from names.
-const (
-	fromHandle = "handle"
-	fromNOID   = "noid"
-)
+// fromHandle is the system that can be read while it runs.
+const fromHandle = "handle"
 
 func (h *foreignFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&h.from, "from", "", "`system` that the files come from: handle, or noid (Noid, Nog and egg)")
-	flags.StringVar(&h.format, "format", string(foreign.Auto), "format of the files; with --from handle: auto, json, dump, txnlog, sql or batch; with --from noid: auto, db_dump, dbinfo, iddump or json")
+	systems, formats := []foreign.Format{foreign.Auto}, []foreign.Format{foreign.Auto}
+	for _, s := range foreign.Systems() {
+		systems, formats = append(systems, foreign.Format(s.Name)), append(formats, s.Formats...)
+	}
+	slices.Sort(formats[1:])
+	flags.StringVar(&h.from, "from", "", "`system` that the files come from: "+listed(systems)+"; auto looks at how the first file begins")
+	flags.StringVar(&h.format, "format", string(foreign.Auto), "format of the files of another system (default: their beginnings say it)")
 	flags.BoolVar(&h.admins, "with-admins", false, "with --from handle: also import values that grant rights, HS_ADMIN, HS_VLIST and HS_PUBKEY; for administrators. With --from noid: keep egg's permissions in the metadata")
 	flags.BoolVar(&h.secrets, "with-secrets", false, "with --from handle: also import secrets, HS_SECKEY, and keep them encrypted; for administrators")
-	flags.BoolVar(&h.namespaces, "create-namespaces", false, "with --from handle: make a namespace for each homed prefix that has none. With --from noid: make one for the minter")
-	flags.StringVar(&h.prefix, "prefix", "", "with --from noid: `text` that stands before all names, such as hdl: (default: names that begin with a NAAN are ARKs)")
-	usage.Choices(cmd, "from", fromHandle, fromNOID)
-	usage.Choices(cmd, "format", append(foreign.Formats(), foreign.NOIDDump, foreign.NOIDInfo, foreign.EggIDs)...)
+	flags.BoolVar(&h.namespaces, "create-namespaces", false, "with --from: make a namespace for each prefix that has none, if the files say which prefixes there are")
+	flags.StringVar(&h.prefix, "prefix", "", "with --from: `text` that stands before names which are not identifiers in the files, such as hdl: (with --from noid names that begin with a NAAN are ARKs)")
+	usage.Choices(cmd, "from", systems...)
+	usage.Choices(cmd, "format", slices.Compact(formats)...)
 }
 
-// check finds what is wrong with the flags of an import from a Handle server.
+// listed returns names with commas between them.
+func listed(names []foreign.Format) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = string(name)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// check finds what is wrong with the flags of an import of files of another system.
 func (h *foreignFlags) check(cmd *cobra.Command, o *importOptions) error {
+	if h.from == string(foreign.Auto) {
+		return h.checkFiles(cmd, o)
+	}
+	s := foreign.SystemNamed(h.from)
 	switch {
-	case h.from == fromNOID:
-		return h.checkNOID(cmd, o)
-	case h.from != fromHandle:
-		return usage.Errorf(cmd, "flag.from-unknown", `files of "{system}" are not known; there are handle and noid`, h.from)
-	case h.prefix != "":
-		return usage.Errorf(cmd, "flag.prefix-noid-only", "--prefix is for files of Noid; leave it out")
-	case !slices.Contains(foreign.Formats(), foreign.Format(h.format)):
-		return usage.Errorf(cmd, "flag.foreign-format-unknown", `"{format}" is not a format of files of a Handle server; there are auto, json, dump, txnlog, sql and batch`, h.format)
-	case o.EmptyClears || cmd.Flags().Changed("encoding"):
-		return usage.Errorf(cmd, "flag.csv-only", "--empty-clears and --encoding are for CSV files, not for those of a Handle server")
+	case s == nil:
+		return usage.Errorf(cmd, "flag.from-unknown", `files of "{system}" are not known; 'stele import --help' lists the systems`, h.from)
+	case h.prefix != "" && !s.Names:
+		return usage.Errorf(cmd, "flag.prefix-not-used", "names in files of {system} are identifiers; leave --prefix out", s.Title)
+	case h.format != string(foreign.Auto) && !slices.Contains(s.Formats, foreign.Format(h.format)):
+		return usage.Errorf(cmd, "flag.foreign-format-unknown", `"{format}" is not a format of files of {system}; there are {formats}`, h.format, s.Title, listed(append([]foreign.Format{foreign.Auto}, s.Formats...)))
+	case len(o.Columns) > 0 && !s.Tables:
+		return usage.Errorf(cmd, "flag.map-not-used", "--map is for tables, not for files of {system}", s.Title)
+	case h.secrets && !s.Secrets:
+		return usage.Errorf(cmd, "flag.secrets-not-used", "--with-secrets is for Handle servers, not for files of {system}", s.Title)
+	case h.admins && !s.Grants:
+		return usage.Errorf(cmd, "flag.admins-not-used", "files of {system} grant no rights here; leave --with-admins out", s.Title)
+	case o.live.isGiven() && h.from != fromHandle:
+		return usage.Errorf(cmd, "flag.live-handle-only", "--live is for Handle servers, not for {system}", s.Title)
+	}
+	return h.checkFiles(cmd, o)
+}
+
+// checkFiles finds what is wrong with the flags that files of all systems have.
+func (h *foreignFlags) checkFiles(cmd *cobra.Command, o *importOptions) error {
+	if o.EmptyClears || cmd.Flags().Changed("encoding") {
+		return usage.Errorf(cmd, "flag.csv-only", "--empty-clears and --encoding are for CSV files of your own, not for those of another system")
 	}
 	if _, err := o.names(); err != nil {
 		return usage.Errorf(cmd, "", "--map: {cause}", err)
@@ -67,7 +94,7 @@ func (h *foreignFlags) check(cmd *cobra.Command, o *importOptions) error {
 func (h *foreignFlags) unused(cmd *cobra.Command) error {
 	for _, name := range append([]string{"format", "with-admins", "with-secrets", "create-namespaces", "prefix", "live", "live-site"}, liveNames...) {
 		if cmd.Flags().Changed(name) {
-			return usage.Errorf(cmd, "flag.without-from", "--{flag} is for files of another system; give --from handle or --from noid too", name)
+			return usage.Errorf(cmd, "flag.without-from", "--{flag} is for files of another system; give --from too", name)
 		}
 	}
 	return nil
@@ -125,38 +152,37 @@ func (p *program) importFiles(ctx context.Context, l *Registry, files []*bulk.Fi
 	if err != nil {
 		return err
 	}
-	var source *foreign.Source
-	if o.handle.from == fromNOID {
-		source, err = p.openNOID(ctx, l, files, reads, o.handle.prefix)
-	} else {
-		source, err = foreign.Open(files, reads)
-	}
+	source, err := foreign.Open(files, reads)
 	if err != nil {
 		return err
+	}
+	if o.handle.from == string(foreign.Auto) {
+		fmt.Fprintf(p.stderr, "import: the files are those of %s (--from %s)\n", source.System().Title, source.System().Name)
 	}
 	o.Columns, o.Secrets, o.KeepTypes = nil, o.handle.secrets, reads.LeftOut()
 	err = p.runImport(ctx, l, o, func(o bulk.FileOptions) (*bulk.FileImport, error) {
 		return bulk.NewRowsImport(ctx, l, source, files[0], source.Key(), o)
 	}, size)
-	if o.handle.from == fromNOID {
-		p.tellNOID(source.Report())
-	} else {
-		p.tellLeftOut(source.Report())
-	}
+	p.tellLeftOut(source.Report())
 	return errors.Join(err, source.Close())
 }
 
 // foreignOptions says what is read, and how.
 func (p *program) foreignOptions(ctx context.Context, l *Registry, o *importOptions) (reads foreign.Options, err error) {
 	have := make(map[string]bool)
+	kept := make(map[stele.NamespaceKey]*stele.Namespace)
 	for ns, err := range l.Namespaces(ctx) {
 		if err != nil {
 			return reads, err
 		}
 		have[ns.Prefix] = true
+		if ns.Version > 0 {
+			kept[ns.Key()] = ns
+		}
 	}
 	names, err := o.names()
 	return foreign.Options{
+		System: o.handle.from, Prefix: o.handle.prefix, Find: func(key stele.NamespaceKey) *stele.Namespace { return kept[key] },
 		Schemes: l.Schemes, Format: foreign.Format(o.handle.format), Admins: o.handle.admins, Secrets: o.handle.secrets,
 		Merges: o.Update && !o.Replace, Namespaces: o.handle.namespaces, Has: func(prefix string) bool { return have[prefix] }, Map: names,
 	}, err
@@ -177,7 +203,7 @@ func mayGrant(ctx context.Context, l *Registry, o importOptions) error {
 // tellLeftOut tells what of the files is not in the registry.
 func (p *program) tellLeftOut(r foreign.Report) {
 	if r.Admins > 0 {
-		fmt.Fprintf(p.stderr, "stele: %s values that grant rights (HS_ADMIN, HS_VLIST, HS_PUBKEY) were left out; --with-admins imports them\n", grouped(r.Admins))
+		fmt.Fprintf(p.stderr, "stele: %s values that grant rights were left out; --with-admins imports them\n", grouped(r.Admins))
 	}
 	if r.Secrets > 0 {
 		fmt.Fprintf(p.stderr, "stele: %s secrets (HS_SECKEY) were left out; --with-secrets imports them\n", grouped(r.Secrets))

@@ -1,0 +1,63 @@
+package foreign
+
+import "slices"
+
+// System is another system whose files are imported.
+type System struct {
+	Name    string   // as --from has it
+	Title   string   // what it is, for people
+	Formats []Format // of its files
+
+	// What of [Options] its files have a use for.
+	Grants  bool // rights: Options.Admins
+	Secrets bool // Options.Secrets
+	Names   bool // names that are not identifiers in the files: Options.Prefix
+	Tables  bool // names of tables and columns: Options.Map
+
+	// recognise returns the format of a file by its beginning; unknown if it is none of the system's.
+	recognise func(head []byte) Format
+
+	// claims reports whether a beginning that is recognised can't be that of another system's file: a dump
+	// of Berkeley DB, for instance, may be that of several.
+	claims func(head []byte) bool
+
+	// open returns what is read. Source.kinds has the formats of the files, in their order.
+	open func(s *Source, texts []*window) []part
+}
+
+// Systems returns all systems, in the order in which a file is held against them.
+func Systems() []*System {
+	return []*System{
+		{
+			Name: "noid", Title: "Noid, Nog or egg", Formats: []Format{NOIDDump, NOIDInfo, EggIDs, NOIDJSON},
+			Grants: true, Names: true, recognise: detectNOID, claims: isNOID, open: openNOID,
+		},
+		{
+			Name: "handle", Title: "a Handle server", Formats: []Format{JSON, Dump, Log, SQL, Batch},
+			Grants: true, Secrets: true, Tables: true, recognise: detectHandle, claims: isHandle, open: openHandle,
+		},
+	}
+}
+
+// SystemNamed returns the system of a name; nil if there is none.
+func SystemNamed(name string) *System {
+	all := Systems()
+	if i := slices.IndexFunc(all, func(s *System) bool { return s.Name == name }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+// systemOf returns the system of a name, or, if the name is Auto, the first whose files begin so, with the
+// format; nil if there is none.
+func systemOf(name string, head []byte) (*System, Format) {
+	if name != string(Auto) {
+		return SystemNamed(name), unknown
+	}
+	for _, s := range Systems() {
+		if kind := s.recognise(head); kind != unknown && s.claims(head) {
+			return s, kind
+		}
+	}
+	return nil, unknown
+}

@@ -1,0 +1,35 @@
+package foreign_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stele-id/stele/bulk/foreign"
+)
+
+// TestAuto: the beginning of a file says which system it comes from, and one that could be several systems'
+// is refused.
+func TestAuto(t *testing.T) {
+	for _, tt := range []struct{ text, system, format string }{
+		{"VERSION=3\nformat=print\ntype=hash\nHEADER=END\n :/oacounter\n 3\nDATA=END\n", "noid", "db_dump"},
+		{"VERSION=3\nformat=bytevalue\ntype=btree\nHEADER=END\n 32302e3530302e312f61\n 00\nDATA=END\n", "handle", "dump"},
+		{`{"homedPrefixes":["0.NA/20.500.1"],"handleRecords":{}}`, "handle", "json"},
+		{"CREATE 20.500.1/a\n1 URL 86400 1110 UTF8 https://example.org/\n", "handle", "batch"},
+		{"-- PostgreSQL database dump\nCREATE TABLE handles (handle bytea);\n", "handle", "sql"},
+		{"13030/f54x54g11\t:/c: i|20240102030405|me/here|1\n", "noid", "dbinfo"},
+	} {
+		s, err := foreign.Open(opened(t, []byte(tt.text)), foreign.Options{System: "auto", Schemes: known})
+		if err != nil {
+			t.Errorf("%q: %v", tt.text, err)
+			continue
+		}
+		if s.System().Name != tt.system || string(s.Kinds()[0]) != tt.format {
+			t.Errorf("%q is of %s, %s, want %s, %s", tt.text, s.System().Name, s.Kinds()[0], tt.system, tt.format)
+		}
+	}
+	for _, text := range []string{"", `{"a":1}`, "-- a dump\nCREATE TABLE x (y int);\n", "\x00\x01"} {
+		if _, err := foreign.Open(opened(t, []byte(text)), foreign.Options{System: "auto", Schemes: known}); err == nil || !strings.Contains(err.Error(), "name the system with --from") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
