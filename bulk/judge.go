@@ -4,30 +4,23 @@ import (
 	"context"
 	"time"
 
-	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/registrar"
 )
 
-// JudgeOptions say how a text is judged.
+// JudgeOptions say how rows are judged.
 type JudgeOptions struct {
-	Format
-	Update bool             // change records that are registered already
-	Each   func(rows []Row) // is called with all rows in their order, and what would become of them
+	Update    bool             // change records that are registered already
+	Keep      bool             // keep when records were made and changed elsewhere; see [registrar.ImportOptions]
+	KeepTypes []string         // types of handle values that are left out, which registered records keep
+	Each      func(rows []Row) // is called with all rows in their order, and what would become of them
 }
 
-// Judge finds out what an import of a file would do, and writes nothing. It is the dry run of
-// [FileImport], with rows that get names on the way. It returns the reader, which knows the
-// encoding then.
-func Judge(ctx context.Context, to Destination, schemes *stele.Schemes, f *File, o JudgeOptions) (Counts, *Reader, error) {
-	rows := NewReader(f)
-	rows.Lone = true
-	parser, err := NewParser(schemes, rows, f.Name, o.Format)
-	if err != nil {
-		return Counts{}, rows, err
-	}
+// Judge finds out what an import of rows would do, and writes nothing. It is the dry run of
+// [FileImport], with rows that get names on the way. If reading fails, explain says why.
+func Judge(ctx context.Context, to Destination, rows Rows, explain func(error) error, o JudgeOptions) (Counts, error) {
 	c := &Committer{
 		To:        to,
-		Options:   registrar.ImportOptions{Update: o.Update, DryRun: true},
+		Options:   registrar.ImportOptions{Update: o.Update, Keep: o.Keep, KeepTypes: o.KeepTypes, DryRun: true},
 		Limit:     ChunkLimit{Rows: ChunkRows, Bytes: chunkBytes},
 		Idle:      time.Second,
 		Bookmark:  func(bool) (string, []byte, error) { return "", nil, nil },
@@ -41,6 +34,6 @@ func Judge(ctx context.Context, to Destination, schemes *stele.Schemes, f *File,
 	}
 	flowing, stop := context.WithCancel(ctx)
 	defer stop()
-	err = c.Run(ctx, parser.Flow(flowing, rows, inFlight, f.ReadError))
-	return c.Counts, rows, err
+	err := c.Run(ctx, NewFlow(flowing, rows, inFlight, explain))
+	return c.Counts, err
 }

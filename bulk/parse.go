@@ -136,19 +136,19 @@ func (p *Parser) nameLine(row *Row) ([]byte, error) {
 	return json.Marshal(said)
 }
 
-// Rows yields the rows of a reader in their order, and what they say, one block at a time. It is for
-// a caller that is slower than a parser.
-func (p *Parser) Rows(r *Reader) iter.Seq2[*Row, error] {
+// All yields rows in their order, and what they say, one block at a time. It is for a caller that is
+// slower than a parser.
+func All(rows Rows) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
 		for {
-			b, err := r.Next()
+			b, err := rows.Next()
 			if err == io.EOF {
 				return
 			} else if err != nil {
 				yield(nil, err)
 				return
 			}
-			p.parse(b)
+			rows.Parse(b)
 			for i := range b.Rows {
 				if !yield(&b.Rows[i], nil) {
 					return
@@ -172,6 +172,9 @@ type textRows struct {
 
 // Parse implements [Rows].
 func (t textRows) Parse(b *Block) { t.parser.parse(b) }
+
+// Rows returns the rows of a reader, which the parser parses.
+func (p *Parser) Rows(r *Reader) Rows { return textRows{r, p} }
 
 // Flow starts reading and parsing; see [NewFlow].
 func (p *Parser) Flow(ctx context.Context, r *Reader, pieces int, explain func(error) error) *Flow {

@@ -11,9 +11,10 @@ import (
 // MaxColumns is how many columns a sheet has at most whose fields a person chooses.
 const MaxColumns = 200
 
-// Survey is what the beginning of a text says about it: whether it has lines of JSON, or else what
-// its columns are.
+// Survey is what the beginning of a text says about it: whether it is a file of another system or has
+// lines of JSON, or else what its columns are.
 type Survey struct {
+	System    string // by its name in package foreign; "" for rows of our own forms
 	JSON      bool
 	Delimiter byte     // between cells
 	Encoding  Encoding // as far as it was read
@@ -21,6 +22,9 @@ type Survey struct {
 	Title     []byte   // the header as it stands there; nil if there is none
 	Columns   []Column
 }
+
+// IsSheet reports whether the text has columns.
+func (s *Survey) IsSheet() bool { return !s.JSON && s.System == "" }
 
 // Column is a column of a sheet.
 type Column struct {

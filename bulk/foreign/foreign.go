@@ -57,7 +57,7 @@ type Report struct {
 	Admins  int64    // values of type HS_ADMIN, HS_VLIST and HS_PUBKEY that were left out
 	Secrets int64    // values of type HS_SECKEY that were left out
 	Missing []string // homed prefixes without a namespace
-	Notes   []string // what else has no place in a registry
+	Notes   []error  // what else has no place in a registry
 }
 
 // Source is the rows of some files. It implements [bulk.Rows].
@@ -75,7 +75,7 @@ type Source struct {
 	secrets atomic.Int64
 	missing []string
 	seen    map[string]bool // prefixes
-	notes   []string
+	notes   []error
 	err     error
 
 	progress func() int64 // how much is read, if the files do not say it; may be nil
@@ -254,9 +254,9 @@ func (s *Source) Report() Report {
 const maxNotes = 100
 
 // note tells something that is not about one record.
-func (s *Source) note(text string) {
+func (s *Source) note(code, text string, args ...any) {
 	if len(s.notes) < maxNotes {
-		s.notes = append(s.notes, text)
+		s.notes = append(s.notes, stele.Messagef(code, text, args...))
 	}
 }
 

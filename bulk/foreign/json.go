@@ -243,7 +243,7 @@ func (p *jsonPart) member(name string, line int) ([]bulk.Row, error) {
 	if _, _, err := p.value(0); err != nil {
 		return nil, err
 	}
-	p.s.note(stele.Messagef("import.foreign-member-unknown", "{file}: the member {name} at line {line} is not known, and is left out", p.w.name, name, line).Error())
+	p.s.note("import.foreign-member-unknown", "{file}: the member {name} at line {line} is not known, and is left out", p.w.name, name, line)
 	return nil, nil
 }
 

@@ -3,7 +3,6 @@ package foreign
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"iter"
 	"slices"
@@ -92,7 +91,7 @@ func OpenLive(ctx context.Context, list *bulk.File, live LiveOptions, o Options)
 func (p *livePart) close() error {
 	p.stop()
 	if n := p.kept.Swap(0); n > 0 {
-		p.s.note(fmt.Sprintf("%d secrets (HS_SECKEY) are kept by the server, which sends a reference in their place; they were left out, so give these users new secrets", n))
+		p.s.note("import.live-secrets-left-out", "{count} secrets (HS_SECKEY) are kept by the server, which sends a reference in their place; they were left out, so give these users new secrets", n)
 	}
 	return nil
 }
@@ -284,7 +283,7 @@ func (p *livePart) row(one *listed) (row bulk.Row, ok bool) {
 	row.Line = one.line
 	switch {
 	case one.err != nil && one.optional:
-		p.s.note(fmt.Sprintf("%s was not read from the server (%s); a prefix record is often kept by the registrar of the prefix", one.name, stele.Reason(one.err)))
+		p.s.note("import.live-prefix-not-read", "{name} was not read from the server ({cause}); a prefix record is often kept by the registrar of the prefix", one.name, stele.Reason(one.err))
 		return row, false
 	case one.err != nil:
 		row.Err = failf(stele.KindOf(one.err), "import.live-not-read", "{handle} can't be read: {cause}", stele.Quote(one.name), stele.Reason(one.err))

@@ -137,7 +137,7 @@ func TestLive(t *testing.T) {
 	if f.asked["20.500.1/A"] != 1 || f.asked["20.500.9/X"] != 0 || f.asked["20.500.1/C"] != 2 {
 		t.Errorf("asked %v", f.asked)
 	}
-	if r := s.Report(); len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "0.NA/20.500.1 was not read") || !slices.Equal(r.Missing, []string{"20.500.1/"}) {
+	if r := s.Report(); len(r.Notes) != 1 || !strings.Contains(r.Notes[0].Error(), "0.NA/20.500.1 was not read") || !slices.Equal(r.Missing, []string{"20.500.1/"}) {
 		t.Errorf("%+v", r)
 	}
 }

@@ -3,7 +3,6 @@ package foreign
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -115,10 +114,10 @@ func (p *noidPart) read() error {
 		p.heads = append(p.heads, p.minterRows()...)
 	}
 	if p.queued > 0 {
-		p.s.note(fmt.Sprintf("%d names are queued there to be issued again; this registry issues no name twice, so they stay reserved", p.queued))
+		p.s.note("import.noid-queued", "{count} names are queued there to be issued again; this registry issues no name twice, so they stay reserved", p.queued)
 	}
 	if p.idmaps > 0 {
-		p.s.note(fmt.Sprintf("%d rules (:idmap) compute values of names by patterns, and are not imported", p.idmaps))
+		p.s.note("import.noid-idmap", "{count} rules (:idmap) compute values of names by patterns, and are not imported", p.idmaps)
 	}
 	return p.sorter.sort()
 }

@@ -2,6 +2,7 @@ package foreign_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -204,7 +205,7 @@ func TestNOIDMinter(t *testing.T) {
 					t.Fatalf("%s: name %d is %s, and Perl says %s", tt.mask, tt.issue+i, got, want)
 				}
 			}
-			notes := strings.Join(report.Notes, "\n")
+			notes := errors.Join(report.Notes...).Error()
 			for _, want := range []string{`the minter's value :/colour has no place here: "a\\b\nc"`, "value erc", fmt.Sprintf("open this one with 'stele ns skip ark:13030/f5 %d'", tt.issue)} {
 				if !strings.Contains(notes, want) {
 					t.Errorf("the notes lack %q:\n%s", want, notes)
@@ -262,7 +263,7 @@ func TestNOIDRecords(t *testing.T) {
 	} else if text := string(rows[4].Later()); text != "13030/x2\tgoto: nowhere" {
 		t.Errorf("its text: %q", text)
 	}
-	notes := strings.Join(report.Notes, "\n")
+	notes := errors.Join(report.Notes...).Error()
 	for _, want := range []string{"1 names are queued", "1 rules (:idmap)"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes lack %q:\n%s", want, notes)
@@ -461,7 +462,7 @@ func TestNogMinter(t *testing.T) {
 	}
 	// Without the word no namespace is made; one that is there keeps its settings.
 	rows, report, err := readNOID(t, foreign.Options{}, nogState(t, 5))
-	if err != nil || len(rows) != 0 || !strings.Contains(strings.Join(report.Notes, "\n"), "--create-namespaces") {
+	if err != nil || len(rows) != 0 || !strings.Contains(errors.Join(report.Notes...).Error(), "--create-namespaces") {
 		t.Errorf("%v, %q, %v", lines(rows), report.Notes, err)
 	}
 	rows, _, err = readNOID(t, foreign.Options{Find: func(key stele.NamespaceKey) *stele.Namespace {

@@ -75,7 +75,7 @@ func (p *noidPart) minterRows() []bulk.Row {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.values)) {
 		if !isOwn(name) {
-			p.s.note(fmt.Sprintf("the minter's value %s has no place here: %s", name, shortened(m.values[name])))
+			p.s.note("import.noid-value-unknown", "the minter's value {name} has no place here: {value}", name, shortened(m.values[name]))
 		}
 	}
 	if m.values["template"] == "" || m.values["genonly"] == "0" && m.number("oacounter") == 0 {
@@ -99,13 +99,13 @@ func (p *noidPart) minterRows() []bulk.Row {
 		c.Minter = r.minter
 		ns = &c
 	} else if !p.o.Namespaces {
-		p.s.note(fmt.Sprintf("the minter of %s has no namespace here, so it is not imported; give --create-namespaces to make one", key))
+		p.s.note("import.noid-minter-left-out", "the minter of {namespace} has no namespace here, so it is not imported; give --create-namespaces to make one", key)
 		return nil
 	}
 	row.Namespace, row.Progress.Given, row.Progress.Counters = ns, r.given, r.counters
-	p.s.note(fmt.Sprintf("the minter of %s has issued %d names, and is shut here. Stop the original, and if it has issued no more since its dump, open this one with 'stele ns skip %s %d'", key, r.given, key, r.given))
+	p.s.note("import.noid-minter-shut", "the minter of {namespace} has issued {count} names, and is shut here. Stop the original, and if it has issued no more since its dump, open this one with 'stele ns skip {namespace} {count}'", key, r.given)
 	if strings.HasPrefix(m.values["atlast"], "wrap") || isTrue(m.values["wrap"]) {
-		p.s.note(fmt.Sprintf("the minter of %s would issue its names again from the first one when they are used up; here it ends", key))
+		p.s.note("import.noid-minter-ends", "the minter of {namespace} would issue its names again from the first one when they are used up; here it ends", key)
 	}
 	return []bulk.Row{row}
 }

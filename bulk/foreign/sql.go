@@ -40,7 +40,7 @@ func readSQL(w *window, to *folded) error {
 		switch {
 		case t.kind == tokenEnd:
 			if !r.found {
-				to.s.note(stele.Messagef("import.foreign-sql-no-tables", "{file} has no table handles and no table nas; if they have other names there, say so with --map NAME=handles", w.name).Error())
+				to.s.note("import.foreign-sql-no-tables", "{file} has no table handles and no table nas; if they have other names there, say so with --map NAME=handles", w.name)
 			}
 			return nil
 		case t.is("COPY"):

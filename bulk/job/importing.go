@@ -29,31 +29,26 @@ func (w *working) importRows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	format, pool, err := w.Board.format(user, u, &survey)
+	file, err := w.Board.rows(user, u, &survey)
 	if err != nil {
 		return err
 	}
-	f, err := w.Board.file(ctx, u)
-	if err != nil {
-		return err
-	}
-	reader := bulk.NewReader(f)
-	reader.Lone = true
-	parser, err := bulk.NewParser(w.Board.o.Schemes, reader, f.Name, format)
-	if err != nil {
-		return err
-	}
+	return errors.Join(w.importAll(ctx, file), file.close())
+}
+
+// importAll imports the rows of a file that are not done.
+func (w *working) importAll(ctx context.Context, file *rowsOf) error {
 	var rows []*bulk.Row
 	seen, done := 0, w.job.Done
-	for row, err := range parser.Rows(reader) {
+	for row, err := range file.all {
 		if err != nil {
-			return f.ReadError(err)
+			return file.explain(err)
 		}
 		if seen++; seen <= done {
 			continue
 		}
 		if rows = append(rows, row); len(rows) == partRows {
-			if err := w.importPart(ctx, rows, pool); err != nil {
+			if err := w.importPart(ctx, rows, file); err != nil {
 				return err
 			}
 			rows = nil
@@ -62,11 +57,11 @@ func (w *working) importRows(ctx context.Context) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return w.importPart(ctx, rows, pool)
+	return w.importPart(ctx, rows, file)
 }
 
 // importPart imports some rows, and keeps what became of them.
-func (w *working) importPart(ctx context.Context, rows []*bulk.Row, pool []stele.NamespaceKey) error {
+func (w *working) importPart(ctx context.Context, rows []*bulk.Row, file *rowsOf) error {
 	user, err := w.beginPart(ctx)
 	if err != nil {
 		return err
@@ -82,10 +77,10 @@ func (w *working) importPart(ctx context.Context, rows []*bulk.Row, pool []stele
 			row.Err = errNamespaceRow
 		}
 	}
-	if kept, err = w.nameRows(user, name, kept, &p, rows, pool); err != nil {
+	if kept, err = w.nameRows(user, name, kept, &p, rows, file.pool); err != nil {
 		return err
 	}
-	if err := w.writeRows(user, rows); err != nil {
+	if err := w.writeRows(user, rows, file); err != nil {
 		return err
 	}
 	w.resumed = false
@@ -238,7 +233,7 @@ func (w *working) mint(ctx context.Context, rows []*bulk.Row, pool []stele.Names
 // those that an earlier attempt has written, unless the job updates and its own version is the
 // current one: a later row of the same record may not be written yet, and to write all of them
 // again, in their order, ends with the contents of the last.
-func (w *working) writeRows(ctx context.Context, rows []*bulk.Row) error {
+func (w *working) writeRows(ctx context.Context, rows []*bulk.Row, file *rowsOf) error {
 	good, versions, err := w.notWritten(ctx, rows)
 	if err != nil || len(good) == 0 {
 		return err
@@ -246,7 +241,7 @@ func (w *working) writeRows(ctx context.Context, rows []*bulk.Row) error {
 	if err := w.holds(); err != nil {
 		return err
 	}
-	if err := bulk.Ingest(ctx, w.Board.o.Registrar, good, registrar.ImportOptions{Update: w.job.Upload.Update, Import: w.job.Import}); err != nil {
+	if err := bulk.Ingest(ctx, w.Board.o.Registrar, good, registrar.ImportOptions{Update: w.job.Upload.Update, Import: w.job.Import, Keep: file.keep, KeepTypes: file.leftOut}); err != nil {
 		return err
 	}
 	for row, version := range versions { // it is counted as in the attempt that wrote it

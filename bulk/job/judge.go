@@ -86,6 +86,7 @@ type Judgement struct {
 	Encoding bulk.Encoding // of the whole text
 	Foreign  int           // lines with characters that are not UTF-8
 	Nameless int           // rows that get a name
+	Notes    []error       // what else is to be told of a file of another system
 	Rows     []Row
 
 	key string
@@ -148,18 +149,14 @@ var errTooManyRows = stele.Messagef("upload.too-many-rows", "there are more than
 
 // judge fills in a judgement.
 func (b *Board) judge(ctx context.Context, u *Upload, j *Judgement) error {
-	format, pool, err := b.format(ctx, u, &j.Survey)
+	file, err := b.rows(ctx, u, &j.Survey)
 	if err != nil {
 		return err
 	}
-	f, err := b.file(ctx, u)
-	if err != nil {
-		return err
-	}
-	minting := b.mayMint(ctx, pool)
+	minting := b.mayMint(ctx, file.pool)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	_, rows, err := bulk.Judge(ctx, b.o.Registrar, b.o.Schemes, f, bulk.JudgeOptions{Format: format, Update: u.Update, Each: func(rows []bulk.Row) {
+	_, err = bulk.Judge(ctx, b.o.Registrar, file.rows, file.explain, bulk.JudgeOptions{Update: u.Update, Keep: file.keep, KeepTypes: file.leftOut, Each: func(rows []bulk.Row) {
 		for i := range rows {
 			j.add(&rows[i], minting)
 		}
@@ -167,15 +164,16 @@ func (b *Board) judge(ctx context.Context, u *Upload, j *Judgement) error {
 			stop(errTooManyRows)
 		}
 	}})
+	err = errors.Join(err, file.close())
 	if cause := context.Cause(ctx); errors.Is(cause, errTooManyRows) || len(j.Rows) > MaxRows {
 		return &stele.Error{Op: "bulk change", Kind: stele.Invalid, Err: errTooManyRows}
 	}
 	if err != nil {
 		return err
 	}
-	j.Encoding = bulk.UTF8
-	if d := rows.Decoder(); d != nil {
-		j.Encoding, j.Foreign = d.Found()
+	j.Encoding, j.Notes = bulk.UTF8, file.notes()
+	if file.text != nil && file.text.Decoder() != nil {
+		j.Encoding, j.Foreign = file.text.Decoder().Found()
 	}
 	return nil
 }
@@ -200,7 +198,7 @@ func (j *Judgement) add(row *bulk.Row, minting error) {
 	if row.Nameless && row.Err == nil && minting != nil {
 		row.Err = minting
 	}
-	r := Row{Line: row.Line, Text: row.Text, Changes: row.Changes, Kind: kindOf(row)}
+	r := Row{Line: row.Line, Text: textOf(row), Changes: row.Changes, Kind: kindOf(row)}
 	if r.Kind == Refused {
 		r.Err = row.Err
 	}

@@ -34,6 +34,8 @@ type Settings struct {
 	Headless  *bool         `json:"headless,omitempty"`  // the first row is not a header; nil: as it seems to be
 	Namespace string        `json:"namespace,omitempty"` // in which rows without names get them; "": each row needs a name
 	Update    bool          `json:"update,omitempty"`    // rows may change names that exist
+	System    string        `json:"system,omitempty"`    // that the file comes from, or foreign.Auto; "": it is a sheet, or lines of JSON
+	Prefix    string        `json:"prefix,omitempty"`    // stands before names that are not identifiers in the file of a system
 }
 
 // MaxFileName is how many bytes of the name of a file are kept.
@@ -271,6 +273,13 @@ func (b *Board) Look(ctx context.Context, u *Upload) (bulk.Survey, error) {
 	if err != nil {
 		return bulk.Survey{}, err
 	}
+	if u.System != "" {
+		source, err := b.open(ctx, u, f)
+		if err != nil {
+			return bulk.Survey{}, err
+		}
+		return bulk.Survey{System: source.System().Name, Encoding: bulk.UTF8}, source.Close()
+	}
 	s, err := bulk.Look(f, u.Encoding, func(text string) bool {
 		_, err := b.o.Schemes.Parse(text)
 		return err == nil
@@ -400,26 +409,16 @@ func (b *Board) Texts(ctx context.Context, j *Job) (map[int][]byte, bulk.Survey,
 	if err != nil {
 		return nil, survey, err
 	}
-	f, err := b.file(ctx, j.Upload)
-	if err != nil {
-		return nil, survey, err
-	}
-	format, _, err := b.format(ctx, j.Upload, &survey)
-	if err != nil {
-		return nil, survey, err
-	}
-	reader := bulk.NewReader(f)
-	reader.Lone = true
-	parser, err := bulk.NewParser(b.o.Schemes, reader, f.Name, format)
+	rows, err := b.rows(ctx, j.Upload, &survey)
 	if err != nil {
 		return nil, survey, err
 	}
 	texts := make(map[int][]byte)
-	for row, err := range parser.Rows(reader) {
+	for row, err := range rows.all {
 		if err != nil {
-			return nil, survey, f.ReadError(err)
+			return nil, survey, errors.Join(rows.explain(err), rows.close())
 		}
-		texts[row.Line] = row.Text
+		texts[row.Line] = textOf(row)
 	}
-	return texts, survey, nil
+	return texts, survey, rows.close()
 }

@@ -217,6 +217,6 @@ func (p *program) tellLeftOut(r foreign.Report) {
 		fmt.Fprintf(p.stderr, "stele: the homed prefix %s has no namespace; add it with 'stele ns add %s', or import with --create-namespaces\n", printable(prefix), printable(prefix))
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(p.stderr, "stele: %s\n", printable(note))
+		fmt.Fprintf(p.stderr, "stele: %s\n", printable(note.Error()))
 	}
 }

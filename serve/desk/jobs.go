@@ -178,7 +178,7 @@ func (c *call) jobResult() error {
 	if err := w.WriteAll(list); err != nil {
 		return err
 	}
-	return c.sendFile(&job.Upload{Name: j.Label}, false, "-result", b.Bytes())
+	return c.sendFile(&job.Upload{Name: j.Label}, new(bulk.Survey), "-result", b.Bytes())
 }
 
 // cleaned returns cells that a spreadsheet does not run.
@@ -195,7 +195,7 @@ func (c *call) jobCells(j *job.Job) (map[int][]string, *bulk.Survey, error) {
 		return nil, nil, nil
 	}
 	texts, survey, err := c.h.o.Jobs.Texts(c.ctx, j)
-	if err != nil || survey.JSON {
+	if err != nil || !survey.IsSheet() {
 		return nil, nil, err
 	}
 	cells := make(map[int][]string, len(texts))
@@ -230,7 +230,7 @@ func (c *call) jobRejects() error {
 	}); err != nil {
 		return err
 	}
-	return c.sendFile(j.Upload, survey.JSON, "-rejects", b.Bytes())
+	return c.sendFile(j.Upload, &survey, "-rejects", b.Bytes())
 }
 
 // showUndo shows what undoing a job would do.

@@ -43,6 +43,7 @@ func (c *call) manyForm(values url.Values) (*deskpage.Many, error) {
 	}
 	v := &deskpage.Many{
 		Frame: c.frame("many.title", "many"), Choice: choice, Update: values.Get("update") == "yes",
+		Systems: c.systems(values.Get("system")), Prefix: deskpage.Field{ID: "prefix", Name: "prefix", Value: values.Get("prefix")},
 		Text: deskpage.Field{ID: "text", Name: "text", Value: values.Get("text")}, File: deskpage.Field{ID: "file", Name: "file"},
 		Most: strconv.Itoa(job.MaxUpload>>20) + " MB", MostRows: job.MaxRows,
 	}
@@ -155,6 +156,7 @@ var errLargeText = stele.Messagef("desk.text-too-large", "the text has more than
 // keepUpload keeps a file with the settings of a form.
 func (c *call) keepUpload(name string, values url.Values, in io.Reader) (job.Upload, error) {
 	s := job.Settings{Encoding: bulk.Auto, Namespace: values.Get("namespace"), Update: values.Get("update") == "yes"}
+	s.System, s.Prefix = system(values)
 	return c.h.o.Jobs.Upload(c.ctx, name, s, in)
 }
 
@@ -174,7 +176,8 @@ func (c *call) preview(status int, u *job.Upload, problems ...deskpage.Problem) 
 		return err
 	}
 	v := &deskpage.Preview{Frame: c.frame(c.language.Text("many.preview", "file", c.uploadName(u)), "many"), ID: u.ID, Name: c.uploadName(u), Update: u.Update,
-		Namespace: u.Namespace, Choice: choice, Mine: Root + "many/" + u.ID}
+		Namespace: u.Namespace, Choice: choice, Mine: Root + "many/" + u.ID,
+		Systems: c.systems(u.System), Prefix: deskpage.Field{ID: "prefix", Name: "prefix", Value: u.Prefix}}
 	v.Problems = problems
 	for _, e := range bulk.Encodings() {
 		v.Encodings = append(v.Encodings, deskpage.Option{Value: string(e), Text: c.language.Text("encoding." + string(e)), Chosen: e == u.Encoding})
@@ -213,13 +216,20 @@ func (c *call) headerProblem(err error) string {
 
 // importCommand returns the command that does what the page does; "" if there is none.
 func (c *call) importCommand(u *job.Upload, v *deskpage.Preview) string {
+	file, flags := "names.csv", ""
 	switch {
 	case v.Nameless > 0:
 		return "" // 'stele mint --from' has other flags for each scheme
-	case u.Update:
-		return "stele import --update --dry-run names.csv"
+	case u.System != "":
+		file, flags = "FILE", " --from "+u.System
+		if u.Prefix != "" {
+			flags += " --prefix '" + strings.ReplaceAll(u.Prefix, "'", `'\''`) + "'"
+		}
 	}
-	return "stele import --dry-run names.csv"
+	if u.Update {
+		flags += " --update"
+	}
+	return "stele import" + flags + " --dry-run " + file
 }
 
 // mainFields are the fields that most sheets have. A header can name the others; see docs/import.md.
@@ -236,7 +246,10 @@ func (c *call) fieldName(field string) string {
 // showColumns shows the columns of a sheet, with choices for each.
 func (c *call) showColumns(v *deskpage.Preview, u *job.Upload, s *bulk.Survey) {
 	v.Headless = s.Headless
-	if s.JSON {
+	if !s.IsSheet() {
+		if s.System != "" {
+			v.System = c.systemName(s.System)
+		}
 		return
 	}
 	v.Separator = c.language.Text(map[byte]string{',': "many.comma", ';': "many.semicolon", '\t': "many.tab"}[s.Delimiter])
@@ -269,6 +282,9 @@ func (c *call) showJudgement(v *deskpage.Preview, j *job.Judgement) {
 	query := c.r.URL.Query()
 	v.Judged, v.All, v.Nameless, v.Good, v.Refused, v.Unchanged = true, j.All(), j.Nameless, j.Good(), j.Refused, j.Unchanged
 	v.Encoding, v.Foreign = c.language.Text("encoding."+string(j.Encoding)), j.Foreign
+	for _, note := range j.Notes {
+		v.Notes = append(v.Notes, c.language.Problem(note))
+	}
 	kind := job.Kind(query.Get("kind"))
 	if !slices.Contains(job.Kinds(), kind) {
 		kind = ""
@@ -427,6 +443,7 @@ func errUnreadable() error {
 func (c *call) settings(u *job.Upload) job.Settings {
 	form := c.r.PostForm
 	s := job.Settings{Encoding: bulk.Encoding(form.Get("encoding")), Namespace: form.Get("namespace"), Update: form.Get("update") == "yes"}
+	s.System, s.Prefix = system(form)
 	if !slices.Contains(bulk.Encodings(), s.Encoding) {
 		s.Encoding = bulk.Auto
 	}
@@ -471,12 +488,12 @@ func (c *call) previewRejects() error {
 	for i := range rows {
 		c.reject(&b, &s, rows[i].Line, c.sentences(rows[i].Err), rows[i].Text)
 	}
-	return c.sendFile(&u, s.JSON, "-rejects", b.Bytes())
+	return c.sendFile(&u, &s, "-rejects", b.Bytes())
 }
 
 // rejectsHead begins a file of rows that can't be used.
 func (c *call) rejectsHead(b *bytes.Buffer, s *bulk.Survey) {
-	if s.JSON {
+	if !s.IsSheet() {
 		return
 	}
 	b.WriteString("\ufeff") // by which a spreadsheet knows UTF-8
@@ -495,7 +512,7 @@ func (c *call) reject(b *bytes.Buffer, s *bulk.Survey, line int, problems []stri
 		}
 		return r
 	}, words)
-	if !s.JSON { // a spreadsheet divides the remark too
+	if s.IsSheet() { // a spreadsheet divides the remark too
 		words, text = harmlessPieces(words, ",;\t"), harmlessRow(text, s.Delimiter)
 	}
 	b.WriteString("# " + c.language.Text("many.reject-line", "line", line) + " " + words + "\r\n")
@@ -534,9 +551,12 @@ func harmlessPieces(text, delimiters string) string {
 }
 
 // sendFile sends a file that belongs to an upload.
-func (c *call) sendFile(u *job.Upload, jsonLines bool, suffix string, text []byte) error {
+func (c *call) sendFile(u *job.Upload, s *bulk.Survey, suffix string, text []byte) error {
 	name, media, ending := strings.TrimSuffix(strings.TrimSuffix(cmp.Or(u.Name, "names"), ".csv"), ".jsonl"), "text/csv; charset=utf-8; header=present", ".csv"
-	if jsonLines {
+	switch {
+	case s.System != "":
+		media, ending = "text/plain; charset=utf-8", ".txt"
+	case s.JSON:
 		media, ending = "application/jsonl; charset=utf-8", ".jsonl"
 	}
 	head := c.w.Header()

@@ -7,6 +7,8 @@ type Many struct {
 	Frame
 	Choice     Choice // of the namespace in which names are made
 	Update     bool
+	Systems    []Option // that the file may come from
+	Prefix     Field    // stands before names that are not identifiers in a file of another system
 	Text, File Field
 	Open       []Upload
 	Most       string // bytes that a file may have, with a unit
@@ -26,7 +28,11 @@ type Preview struct {
 	Encoding   string // that was found, in words
 	Foreign    int    // lines with characters that are not UTF-8
 	Separator  string // in words; "" for JSON
-	Namespace  string // in which names are made; "" if none is chosen
+	System     string // that the file comes from, in words; "" for rows of our own forms
+	Systems    []Option
+	Prefix     Field
+	Notes      []string // what else is to be told of the file of another system
+	Namespace  string   // in which names are made; "" if none is chosen
 	Choice     Choice
 	Encodings  []Option
 	Update     bool
