@@ -55,7 +55,8 @@ type Importer struct {
 
 	Changed func(row *Row, fields []registrar.FieldChange) // what an update would change, in a dry run
 
-	Mark Bookmark // where the import is
+	Mark    Bookmark // where the import is
+	Reasons Reasons  // why rows were rejected in this run
 
 	progress  Progress
 	committer *Committer
@@ -149,6 +150,7 @@ func (im *Importer) committed(chunk []*Block) error {
 			switch row := &b.Rows[i]; {
 			case row.Rejected():
 				rejected = append(rejected, *row)
+				im.Reasons.add(row)
 			case row.Changes != nil:
 				im.Changed(row, row.Changes)
 			}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,7 +44,8 @@ describes both formats.
 
 A line that can't be imported does not stop the import. Import writes it to FILE.rejects
 (see --rejects) with its number and the problem, and exits with 1. Correct the lines of
-that file, and import it.
+that file, and import it. With --dry-run import prints how many lines it would reject, by
+reason.
 
 Import skips a record that is already registered with the same content. It rejects a
 record that is registered with other content, or with --update changes it, as a new
@@ -289,7 +291,9 @@ func (p *program) printCounts(im *importing, took time.Duration) error {
 			Done    bool    `json:"done"`
 			Seconds float64 `json:"seconds"`
 			Rate    int64   `json:"rate"`
-		}{c, im.Mark.Import, im.DryRun, im.Mark.Done, took.Round(time.Millisecond).Seconds(), rate})
+
+			Reasons []bulk.Reason `json:"reasons,omitempty"`
+		}{c, im.Mark.Import, im.DryRun, im.Mark.Done, took.Round(time.Millisecond).Seconds(), rate, im.Reasons.List()})
 	}
 	text := fmt.Sprintf("%s new, %s updated, %s unchanged, %s rejected",
 		grouped(int64(c.New)), grouped(int64(c.Updated)), grouped(int64(c.Unchanged)), grouped(int64(c.Rejected)))
@@ -305,8 +309,20 @@ func (p *program) printCounts(im *importing, took time.Duration) error {
 	if im.Mark.Import != 0 {
 		text += fmt.Sprintf("; import %d", im.Mark.Import)
 	}
+	if im.DryRun {
+		text += reasonLines(im.Reasons.List())
+	}
 	_, err := fmt.Fprintln(p.stdout, text)
 	return err
+}
+
+// reasonLines returns how many lines are rejected for which reason, one a line.
+func reasonLines(list []bulk.Reason) string {
+	var b strings.Builder
+	for _, r := range list {
+		fmt.Fprintf(&b, "\n%9s rejected, as line %s: %s", grouped(int64(r.Count)), grouped(int64(r.Line)), printable(r.Text))
+	}
+	return b.String()
 }
 
 // rate returns how many lines of this run were done in a second.
