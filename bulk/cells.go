@@ -3,6 +3,7 @@ package bulk
 import (
 	"bytes"
 	"iter"
+	"math"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -58,7 +59,15 @@ func quotedEnd(text []byte) int {
 
 // SplitRow appends the cells of a row to cells. They share one copy of the row.
 func SplitRow(row []byte, delimiter byte, cells []string) ([]string, error) {
+	return SplitAtMost(row, delimiter, cells, math.MaxInt)
+}
+
+// SplitAtMost is as [SplitRow], and refuses a row with more than so many cells without reading them all.
+func SplitAtMost(row []byte, delimiter byte, cells []string, most int) ([]string, error) {
 	for text := string(row); ; {
+		if len(cells) == most {
+			return cells, stele.Messagef("row.too-many-cells", "the row has more than {most} cells, which are the most", most)
+		}
 		end, err := cellEnd(row, delimiter, len(cells))
 		if err != nil {
 			return cells, err

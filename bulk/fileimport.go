@@ -92,10 +92,15 @@ func NewFileImport(ctx context.Context, to Destination, schemes *stele.Schemes, 
 }
 
 // NewRowsImport finds out how far an earlier import is of rows that are not lines of JSON or CSV.
-// The file is the first that is read. Key names all of them as they are now; "" if that is not known.
+// The file is the first that is read. Key names all of them as they are now; "" if that is not known. Rows with a method Title
+// have a header, which the file of rejected rows begins with.
 func NewRowsImport(ctx context.Context, to Destination, rows Rows, f *File, key string, o FileOptions) (*FileImport, error) {
 	im := &FileImport{File: f, rows: rows}
-	return im, im.begin(ctx, to, key, nil, o)
+	var title []byte
+	if t, ok := rows.(interface{ Title() []byte }); ok {
+		title = t.Title()
+	}
+	return im, im.begin(ctx, to, key, title, o)
 }
 
 func (im *FileImport) begin(ctx context.Context, to Destination, key string, title []byte, o FileOptions) error {

@@ -55,16 +55,21 @@ func (b *builder) element(source, element, value string) {
 		return
 	}
 	said := source + "." + element
-	clean := strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '.' || r == '_' || r == '-' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(said))
+	clean := metadataName(said)
 	if clean != said {
 		b.changed = append(b.changed, clean+" = "+stele.Quote(element))
 	}
 	b.keep(clean, value)
+}
+
+// metadataName returns a name with all characters replaced that a field of the metadata can't have in its name.
+func metadataName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '.' || r == '_' || r == '-' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
 }
 
 // keep keeps a value in the metadata, after others of the same name.

@@ -73,6 +73,8 @@ type Source struct {
 	line    int
 	admins  atomic.Int64
 	secrets atomic.Int64
+	persons atomic.Int64 // data of persons, such as IP addresses, that were left out
+	title   []byte       // the header of tables
 	missing []string
 	seen    map[string]bool // prefixes
 	notes   []error
@@ -247,7 +249,11 @@ func (s *Source) Close() error {
 
 // Report returns what was left out so far.
 func (s *Source) Report() Report {
-	return Report{Admins: s.admins.Load(), Secrets: s.secrets.Load(), Missing: s.missing, Notes: s.notes}
+	notes := slices.Clip(s.notes)
+	if n := s.persons.Load(); n > 0 {
+		notes = append(notes, stele.Messagef("import.foreign-persons-left-out", "{count} IP addresses of persons who made links were left out", n))
+	}
+	return Report{Admins: s.admins.Load(), Secrets: s.secrets.Load(), Missing: s.missing, Notes: notes}
 }
 
 // maxNotes bounds what is told beside rejected rows.

@@ -28,6 +28,12 @@ type System struct {
 // Systems returns all systems, in the order in which a file is held against them.
 func Systems() []*System {
 	return []*System{
+		tableSystem("shlink", "Shlink", shlinkTable()),
+		tableSystem("yourls", "YOURLS", yourlsTable()),
+		{
+			Name: "kutt", Title: "Kutt", Formats: []Format{CSV, LinksJSON},
+			Names: true, Tables: true, recognise: detectKutt, claims: isKutt, open: openKutt,
+		},
 		{
 			Name: "noid", Title: "Noid, Nog or egg", Formats: []Format{NOIDDump, NOIDInfo, EggIDs, NOIDJSON},
 			Grants: true, Names: true, recognise: detectNOID, claims: isNOID, open: openNOID,
@@ -37,6 +43,12 @@ func Systems() []*System {
 			Grants: true, Secrets: true, Tables: true, recognise: detectHandle, claims: isHandle, open: openHandle,
 		},
 	}
+}
+
+// tableSystem returns a system whose files are tables of names that are not identifiers.
+func tableSystem(name, title string, k *tableKind) *System {
+	recognise, claims := csvOnly(k)
+	return &System{Name: name, Title: title, Formats: []Format{CSV}, Names: true, Tables: true, recognise: recognise, claims: claims, open: openTable(k)}
 }
 
 // SystemNamed returns the system of a name; nil if there is none.

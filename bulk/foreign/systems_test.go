@@ -17,6 +17,10 @@ func TestAuto(t *testing.T) {
 		{"CREATE 20.500.1/a\n1 URL 86400 1110 UTF8 https://example.org/\n", "handle", "batch"},
 		{"-- PostgreSQL database dump\nCREATE TABLE handles (handle bytea);\n", "handle", "sql"},
 		{"13030/f54x54g11\t:/c: i|20240102030405|me/here|1\n", "noid", "dbinfo"},
+		{"Long URL;Tags;Domain;Short code;Title\n", "shlink", "csv"},
+		{"\"keyword\",\"url\",\"title\",\"timestamp\",\"ip\",\"clicks\"\n", "yourls", "csv"},
+		{"address,target,visit_count\n", "kutt", "csv"},
+		{`{"limit":10,"data":[{"address":"a","target":"https://example.org/","visit_count":1}]}`, "kutt", "json"},
 	} {
 		s, err := foreign.Open(opened(t, []byte(tt.text)), foreign.Options{System: "auto", Schemes: known})
 		if err != nil {

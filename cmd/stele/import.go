@@ -79,6 +79,10 @@ here, with --create-namespaces in a namespace of its own: its counters are impor
 that the next name is the one that it would have given. It is shut until 'stele ns skip',
 because the original may have issued names since the dump.
 
+With --from shlink, yourls and kutt import reads the links of a service of short URLs, as CSV or, for
+Kutt, in JSON. A short code is not an identifier: --prefix says what stands before it, in which
+{domain} is the domain of the link. Import leaves out IP addresses of persons, and tells how many.
+
 Import prints the number of the import. 'stele import ls' lists imports, and 'stele
 revert --import NUMBER' undoes one.
 
@@ -100,6 +104,8 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
   stele import --from handle --format sql --map pids=handles dump.sql.gz
   stele import --from handle --live hdl.example.org --identity 300:0.NA/20.500.12345 --identity-key admpriv.bin --with-admins --create-namespaces 20.500.12345
   stele import --from noid --create-namespaces noid.dump
+  stele import --from yourls --prefix https://purl.example.org/s/ yourls_url.csv
+  stele import --from shlink --prefix 'https://{domain}/' short_urls.csv
   stele import ls`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.handle.from != "" && len(args) > 1 {
