@@ -21,6 +21,7 @@ type Namespace struct {
 	Checked     bool     // names end in a NOID check character
 	Passthrough bool     // what follows a registered name is appended to its targets, from any character on at which names may be cut
 	Reviewed    bool     // changes by editors are proposals here and below, which an owner approves
+	Listed      bool     // the public may list its names, as harvesters do; namespaces below say so for themselves
 	Rules       []Rule   // for names that are not registered, in order: the first whose pattern fits answers
 	Handles     HandleService
 	Quota       uint64 // how many names there may be, identifiers and aliases; 0: no limit

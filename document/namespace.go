@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked passthrough reviewed rules handles quota publication grants keys version created modified by"
+	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked passthrough reviewed listed rules handles quota publication grants keys version created modified by"
 	minterFields    = "kind host port ip ipPort allowPrivate granularity template seed order expand"
 )
 
@@ -74,6 +74,8 @@ func (d *document) namespace(n *stele.Namespace) {
 			n.Passthrough = d.bool()
 		case "reviewed":
 			n.Reviewed = d.bool()
+		case "listed":
+			n.Listed = d.bool()
 		case "rules":
 			d.array(stele.MaxRules, func(int) { n.Rules = append(n.Rules, d.rule()) })
 		case "handles":
@@ -190,6 +192,7 @@ func (w *jsonWriter) namespace(n *stele.Namespace) {
 	w.flag("checked", n.Checked)
 	w.flag("passthrough", n.Passthrough)
 	w.flag("reviewed", n.Reviewed)
+	w.flag("listed", n.Listed)
 	w.rules(n.Rules)
 	w.handleService(&n.Handles)
 	w.number("quota", n.Quota, 0)

@@ -72,6 +72,7 @@ func (r *Registrar) restoreNamespaces(ctx context.Context, present []*stele.Name
 		next := cloneNamespace(before)
 		next.Owner, next.Grants, next.Keys = now.Owner, slices.Clone(now.Grants), laterKeys(now.Keys, before.Keys)
 		next.Reviewed = now.Reviewed // or else editors would write what they may only propose
+		next.Listed = now.Listed     // or else the public would list names that an owner no longer lists
 		r.stampNamespace(ctx, before, next)
 		if sameNamespace(before, next) {
 			continue

@@ -489,6 +489,7 @@ func (f *namespaceFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.given.Checked, "check", false, "names end in a NOID check character; the registry refuses mistyped ones")
 	flags.BoolVar(&f.given.Passthrough, "passthrough", false, "append what follows a registered name to the URLs of its targets, as if all targets were partial: in ARKs and PURLs x12 leads to the target of x1, with 2 appended")
 	flags.BoolVar(&f.given.Reviewed, "review", false, "an owner approves what editors propose, here and in namespaces below; editors write nothing themselves")
+	flags.BoolVar(&f.given.Listed, "listed", false, "the public may list its names: other systems harvest them by OAI-PMH; namespaces below say so for themselves")
 	flags.BoolVar(&f.given.Handles.Off, "no-handle", false, "the Handle protocol does not answer for a namespace of handles")
 	flags.BoolVar(&f.given.Handles.PublicWrite, "handle-public-write", false, "handle values with the permission publicWrite are changed by everybody who asks, without a key")
 	flags.Uint64Var(&f.given.Quota, "quota", 0, "maximum number of names, including aliases (0: no limit)")
@@ -510,6 +511,7 @@ func (f *namespaceFlags) apply(ns *stele.Namespace) {
 		"check":               func() { ns.Checked = f.given.Checked },
 		"passthrough":         func() { ns.Passthrough = f.given.Passthrough },
 		"review":              func() { ns.Reviewed = f.given.Reviewed },
+		"listed":              func() { ns.Listed = f.given.Listed },
 		"no-handle":           func() { ns.Handles.Off = f.given.Handles.Off },
 		"handle-public-write": func() { ns.Handles.PublicWrite = f.given.Handles.PublicWrite },
 		"quota":               func() { ns.Quota = f.given.Quota },

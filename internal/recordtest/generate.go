@@ -125,6 +125,7 @@ var AnyNamespace = rapid.Custom(func(t *rapid.T) *stele.Namespace {
 		Checked:     rapid.Bool().Draw(t, "checked"),
 		Passthrough: rapid.Bool().Draw(t, "passthrough"),
 		Reviewed:    rapid.Bool().Draw(t, "reviewed"),
+		Listed:      rapid.Bool().Draw(t, "listed"),
 		Rules:       Few(AnyRule).Draw(t, "rules"),
 		Handles:     stele.HandleService{Off: rapid.Bool().Draw(t, "handles off"), PublicWrite: rapid.Bool().Draw(t, "public write")},
 		Quota:       rapid.Uint64().Draw(t, "quota"),
@@ -359,6 +360,7 @@ var GoodNamespace = rapid.Custom(func(t *rapid.T) *stele.Namespace {
 		Quota:       rapid.Uint64().Draw(t, "quota"),
 		Passthrough: rapid.Bool().Draw(t, "passthrough"),
 		Reviewed:    rapid.Bool().Draw(t, "reviewed"),
+		Listed:      rapid.Bool().Draw(t, "listed"),
 		Rules:       rapid.SliceOfNDistinct(GoodRule, 0, 3, func(r stele.Rule) string { return r.Pattern }).Draw(t, "rules"),
 		Handles:     stele.HandleService{Off: rapid.Bool().Draw(t, "handles off"), PublicWrite: rapid.Bool().Draw(t, "public write")},
 		Grants: rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) stele.Grant {

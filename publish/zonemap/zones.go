@@ -200,7 +200,7 @@ func sameInDNS(a, b *stele.Namespace) bool {
 // counts, until this function says that it does not.
 func inDNS(ns *stele.Namespace) *stele.Namespace {
 	c := *ns
-	c.Owner, c.Title, c.Hosts, c.Protocols, c.Quota, c.Grants, c.Checked, c.Passthrough, c.Reviewed, c.Handles, c.Status = "", "", nil, nil, 0, nil, false, false, false, stele.HandleService{}, 0
+	c.Owner, c.Title, c.Hosts, c.Protocols, c.Quota, c.Grants, c.Checked, c.Passthrough, c.Reviewed, c.Listed, c.Handles, c.Status = "", "", nil, nil, 0, nil, false, false, false, false, stele.HandleService{}, 0
 	if c.Publication.Layout != stele.LayoutRules { // at whose apex they are published
 		c.Rules = nil
 	}

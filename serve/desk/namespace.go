@@ -123,6 +123,9 @@ func (c *call) policies(ns *stele.Namespace) (list []string) {
 	if ns.Reviewed {
 		say("space.is-reviewed")
 	}
+	if ns.Listed {
+		say("space.is-listed")
+	}
 	return list
 }
 
@@ -160,7 +163,7 @@ func (c *call) spaceChanges(a, b *stele.Namespace) (words []string) {
 	}{
 		{"space.title", a.Title == b.Title}, {"space.owner", a.Owner == b.Owner}, {"space.quota", a.Quota == b.Quota}, {"space.minter", a.Minter == b.Minter}, {"space.checked", a.Checked == b.Checked},
 		{"space.hosts", slices.Equal(a.Hosts, b.Hosts)}, {"space.protocols", slices.Equal(a.Protocols, b.Protocols)}, {"edit.promise", a.Persistence == b.Persistence}, {"field.ttl", a.TTL == b.TTL},
-		{"field.status", a.Status == b.Status}, {"space.delegate", a.Delegate == b.Delegate}, {"space.passthrough", a.Passthrough == b.Passthrough}, {"rules.title", slices.EqualFunc(a.Rules, b.Rules, stele.Rule.Equal)}, {"space.reviewed", a.Reviewed == b.Reviewed}, {"space.roles", slices.Equal(a.Grants, b.Grants)},
+		{"field.status", a.Status == b.Status}, {"space.delegate", a.Delegate == b.Delegate}, {"space.passthrough", a.Passthrough == b.Passthrough}, {"rules.title", slices.EqualFunc(a.Rules, b.Rules, stele.Rule.Equal)}, {"space.reviewed", a.Reviewed == b.Reviewed}, {"space.listed", a.Listed == b.Listed}, {"space.roles", slices.Equal(a.Grants, b.Grants)},
 	} {
 		if !one.same {
 			words = append(words, c.language.Text(one.key))
@@ -236,6 +239,7 @@ func (f *spaceForm) fill(c *call, v *deskpage.NamespaceForm) {
 	v.Template, v.Templates, v.Order = f.input("minter-template", f.template), usualTemplates, f.input("minter-order", f.order)
 	v.Host, v.Port, v.IP, v.IPPort, v.Granularity = f.input("minter-host", f.host), f.input("minter-port", f.port), f.input("minter-ip", f.ip), f.input("minter-ipPort", f.ipPort), f.input("minter-granularity", f.grain)
 	v.Checked, v.Passthrough, v.Reviewed = f.input("checked", word(f.checked)), f.input("passthrough", word(f.passthrough)), f.input("reviewed", word(f.reviewed))
+	v.Listed = f.input("listed", word(f.listed))
 	v.Hosts, v.Protocols = f.input("hosts", f.hosts), f.input("protocols", f.protocols)
 	for _, level := range []stele.Level{stele.Unstated, stele.Permanent, stele.Unchanging, stele.Stable, stele.Dynamic, stele.NotGuaranteed} {
 		v.Levels = append(v.Levels, deskpage.Option{Value: string(level), Text: c.language.Text("level." + cmp.Or(string(level), "unstated")), Chosen: f.level == string(level)})

@@ -82,7 +82,7 @@ type spaceForm struct {
 	scheme, prefix, title, owner, quota            string
 	kind, template, order                          string
 	host, port, ip, ipPort, grain                  string
-	checked, passthrough, reviewed                 bool
+	checked, passthrough, reviewed, listed         bool
 	hosts, protocols, level, until, statement, ttl string
 	status, delegate                               string
 }
@@ -92,7 +92,7 @@ func parseSpaceForm(values url.Values) *spaceForm {
 	f := &spaceForm{
 		scheme: get("scheme"), prefix: get("prefix"), title: get("title"), owner: get("owner"), quota: get("quota"),
 		kind: get("minter-kind"), template: get("minter-template"), order: get("minter-order"), host: get("minter-host"), port: get("minter-port"), ip: get("minter-ip"), ipPort: get("minter-ipPort"), grain: get("minter-granularity"),
-		checked: get("checked") == "yes", passthrough: get("passthrough") == "yes", reviewed: get("reviewed") == "yes",
+		checked: get("checked") == "yes", passthrough: get("passthrough") == "yes", reviewed: get("reviewed") == "yes", listed: get("listed") == "yes",
 		hosts: get("hosts"), protocols: get("protocols"), level: get("level"), until: get("until"), statement: strings.TrimSpace(unixLines(values.Get("statement"))),
 		ttl: get("ttl"), status: get("status"), delegate: get("delegate"),
 	}
@@ -105,7 +105,7 @@ func spaceFormOf(ns *stele.Namespace) *spaceForm {
 	return &spaceForm{
 		version: ns.Version, scheme: ns.Scheme, prefix: ns.Prefix, title: ns.Title, owner: ns.Owner, quota: number(ns.Quota),
 		kind: string(m.Kind), template: m.Template, order: string(m.Order), host: m.Host, port: number(uint64(m.Port)), ip: m.IP, ipPort: number(uint64(m.IPPort)), grain: m.Granularity,
-		checked: ns.Checked, passthrough: ns.Passthrough, reviewed: ns.Reviewed, hosts: strings.Join(ns.Hosts, "\n"), protocols: strings.Join(ns.Protocols, " "),
+		checked: ns.Checked, passthrough: ns.Passthrough, reviewed: ns.Reviewed, listed: ns.Listed, hosts: strings.Join(ns.Hosts, "\n"), protocols: strings.Join(ns.Protocols, " "),
 		level: string(ns.Persistence.Level), until: ns.Persistence.Until, statement: ns.Persistence.Statement,
 		ttl: number(uint64(ns.TTL)), status: number(uint64(ns.Status)), delegate: ns.Delegate,
 	}
@@ -139,7 +139,7 @@ func (f *spaceForm) apply(c *call, ns *stele.Namespace) {
 		m.Seed, m.Expand = ns.Minter.Seed, ns.Minter.Expand
 	}
 	minting.Configure(&ns.Minter, &m, func(string) bool { return true })
-	ns.Checked, ns.Passthrough, ns.Reviewed = f.checked, f.passthrough, f.reviewed
+	ns.Checked, ns.Passthrough, ns.Reviewed, ns.Listed = f.checked, f.passthrough, f.reviewed, f.listed
 	ns.Hosts, ns.Protocols = strings.Fields(strings.ToLower(f.hosts)), strings.Fields(strings.ToLower(f.protocols))
 	ns.Persistence = stele.Persistence{Level: stele.Level(f.level), Until: f.until, Statement: f.statement}
 	ns.TTL, ns.Status = uint32(f.count(c, "ttl", f.ttl, 32)), int(f.count(c, "status", f.status, 16))
@@ -170,7 +170,7 @@ func (f *spaceForm) field(path, code string) string {
 }
 
 var spaceFields = []string{"scheme", "prefix", "title", "owner", "quota", "minter-kind", "minter-template", "minter-order", "minter-host", "minter-port", "minter-ip", "minter-ipPort", "minter-granularity",
-	"checked", "passthrough", "reviewed", "hosts", "protocols", "level", "until", "statement", "ttl", "status", "delegate"}
+	"checked", "passthrough", "reviewed", "listed", "hosts", "protocols", "level", "until", "statement", "ttl", "status", "delegate"}
 
 // usualTemplates are what the input for a template suggests.
 var usualTemplates = []string{".zeeddk", ".reedeedk", ".reeeeeedk", ".zd"}

@@ -45,7 +45,7 @@ func AppendNamespace(b []byte, n *stele.Namespace) []byte {
 // that has something in it, so that other namespaces keep the bytes that they had.
 func appendLater(b []byte, n *stele.Namespace) []byte {
 	p := &n.Publication
-	ruled := len(n.Rules) > 0
+	ruled := len(n.Rules) > 0 || n.Listed
 	ordered := ruled || n.Minter.Order != stele.OwnOrder || n.Minter.Expand != 0
 	handles := ordered || n.Handles != stele.HandleService{}
 	reviewed := n.Reviewed || handles
@@ -92,6 +92,9 @@ func appendLater(b []byte, n *stele.Namespace) []byte {
 	}
 	if ruled {
 		b = appendList(b, n.Rules, appendRule)
+	}
+	if n.Listed {
+		b = appendBool(b, n.Listed)
 	}
 	return b
 }
@@ -186,6 +189,10 @@ func (d *decoder) later(n *stele.Namespace) {
 	if len(d.rest) > 0 {
 		n.Rules = list(d, d.rule)
 		odd = len(n.Rules) == 0
+	}
+	if len(d.rest) > 0 {
+		n.Listed = d.bool()
+		odd = !n.Listed
 	}
 	if d.err == nil && odd {
 		d.fail(errOdd) // nothing is written of it then

@@ -89,7 +89,7 @@ func (s *session) full(id stele.ID, aliases ...stele.ID) *stele.Record {
 // space makes the first version of a namespace.
 func space(scheme, prefix string) *stele.Namespace {
 	return &stele.Namespace{
-		Scheme: scheme, Prefix: prefix, Owner: "ana", Title: "sample", Quota: 7, Passthrough: true, Reviewed: true, Handles: stele.HandleService{Off: true, PublicWrite: true},
+		Scheme: scheme, Prefix: prefix, Owner: "ana", Title: "sample", Quota: 7, Passthrough: true, Reviewed: true, Listed: true, Handles: stele.HandleService{Off: true, PublicWrite: true},
 		Rules: []stele.Rule{{
 			Pattern: "n_{number:digit,7}", Fold: true, Title: "terms", Reason: "lost",
 			Targets:  []stele.Target{{Service: stele.N2L, URL: "https://example.org/{number}", Type: "text/html", Order: 100, Preference: 10, TTL: 60, Status: 303}},

@@ -56,18 +56,19 @@ type NamespaceForm struct {
 	Own       []string
 	MoreOwn   bool // the user owns more namespaces than Own has
 
-	Scheme                                           Field
-	Schemes                                          []Option
-	Prefix, Called, Owner, Quota                     Field
-	Kind                                             Field
-	Kinds                                            []Option
-	Template, Order, Host, Port, IP, IPPort          Field
-	Granularity                                      Field
-	Templates                                        []string
-	Samples                                          []string // names that such a minter makes
-	Checked, Passthrough, Reviewed, Hosts, Protocols Field
-	Levels                                           []Option
-	Until, Statement, TTL, Status, Delegate          Field
+	Scheme                                  Field
+	Schemes                                 []Option
+	Prefix, Called, Owner, Quota            Field
+	Kind                                    Field
+	Kinds                                   []Option
+	Template, Order, Host, Port, IP, IPPort Field
+	Granularity                             Field
+	Templates                               []string
+	Samples                                 []string // names that such a minter makes
+	Checked, Passthrough, Reviewed, Listed  Field
+	Hosts, Protocols                        Field
+	Levels                                  []Option
+	Until, Statement, TTL, Status, Delegate Field
 
 	Theirs       []string // what another user changed meanwhile
 	TheirVersion uint64

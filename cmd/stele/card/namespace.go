@@ -50,6 +50,9 @@ func Namespace(ns *stele.Namespace, d access.NamespaceDetails, now time.Time) st
 	if ns.Reviewed {
 		Rows(&b, "review", "an owner approves what editors propose")
 	}
+	if ns.Listed {
+		Rows(&b, "listed", "the public may list its names")
+	}
 	if ns.Handles.Off {
 		Rows(&b, "handle protocol", "does not answer for it")
 	}

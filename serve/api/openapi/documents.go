@@ -143,6 +143,7 @@ type Namespace struct {
 	Checked     bool                 `json:"checked,omitempty" doc:"Names end in a NOID check character."`
 	Passthrough bool                 `json:"passthrough,omitempty" doc:"What follows a registered name, from any character on at which names may be cut, is appended to the URLs of its targets, as if they were partial: in ARKs and PURLs x12 leads to the target of x1, with a 2 appended."`
 	Reviewed    bool                 `json:"reviewed,omitempty" doc:"Changes by editors are proposals here and in namespaces below, which an owner approves."`
+	Listed      bool                 `json:"listed,omitempty" doc:"The public may list its names: other systems harvest them by OAI-PMH. Namespaces below say so for themselves."`
 	Rules       []Rule               `json:"rules,omitempty" maxItems:"200" doc:"For names that are not registered, in order: the first whose pattern fits answers. All examples are tried before a change is written."`
 	Handles     *handlesDocument     `json:"handles,omitempty" doc:"How the Handle protocol serves a namespace of handles."`
 	Quota       uint64               `json:"quota,omitempty" doc:"How many names there may be, identifiers of records and aliases; without it there is no limit."`
