@@ -31,9 +31,9 @@ SOAK ?= 1000
 # ldns. What names stand for is fetched from vsftpd and nginx, OpenSSL judges our signatures, and
 # registries are kept in PostgreSQL, whose programs stand in a folder of its version; three of
 # them make a cluster with Patroni and etcd, from which a network namespace cuts one of us off.
-# pg_dump and MariaDB's dump write what a Handle server keeps in SQL. Exim takes our mail (OpenSMTPD of Debian 12 can't do TLS with its OpenSSL). Chromium shows our pages. The pages for administrators are followed on an empty machine, a
+# libhttp-oai-perl harvests us. pg_dump and MariaDB's dump write what a Handle server keeps in SQL. Exim takes our mail (OpenSMTPD of Debian 12 can't do TLS with its OpenSSL). Chromium shows our pages. The pages for administrators are followed on an empty machine, a
 # container of systemd's made by mmdebstrap.
-NEEDS := gcc:build-essential curl:curl perl:perl db_load:db-util named-checkzone:bind9-utils kzonecheck:knot-dnssecutils nsd-checkzone:nsd \
+NEEDS := gcc:build-essential curl:curl perl:perl /usr/share/perl5/HTTP/OAI.pm:libhttp-oai-perl db_load:db-util named-checkzone:bind9-utils kzonecheck:knot-dnssecutils nsd-checkzone:nsd \
 	named:bind9 knotd:knot unbound:unbound dig:bind9-dnsutils kdig:knot-dnsutils pdns_server:pdns-server \
 	delv:bind9-dnsutils dnssec-verify:bind9-utils ldns-verify-zone:ldnsutils \
 	$(or $(firstword $(wildcard /usr/lib/*/pdns/libbindbackend.so)),/usr/lib/pdns/libbindbackend.so):pdns-backend-bind \

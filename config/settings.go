@@ -183,6 +183,10 @@ var settings = []Setting{
 		What: "template of the URL at which such a server is asked, with the parts of the name: {host}, or its IP address, {port} and {label}"},
 	{Name: "ezid", kind: boolKind, Usual: "true", Example: "false",
 		What: "answer clients of EZID below /.ezid, who mint, create and change identifiers with their tokens"},
+	{Name: "oai", kind: boolKind, Usual: "true", Example: "false",
+		What: "answer harvesters (OAI-PMH) at /.oai with the public records of the namespaces that are listed"},
+	{Name: "oai-mail", kind: lineKind, Example: "ids@example.org",
+		What: "mail address of the operator for harvesters; empty: site-contact if that is one, or else webmaster at the host of base"},
 	{Name: "reverse", kind: boolKind, Usual: "false", Example: "true",
 		What: "let the public ask which names point at a URL (L2Ns, L2Ls and L2C of RFC 2483)"},
 	{Name: "ttl", kind: durationKind, Usual: "1h", Example: "24h",
@@ -344,6 +348,8 @@ type Values struct {
 	Origins        []string          `koanf:"origins"`
 	OriginURL      string            `koanf:"origin-url"`
 	EZID           bool              `koanf:"ezid"`
+	OAI            bool              `koanf:"oai"`
+	OAIMail        string            `koanf:"oai-mail"`
 	Reverse        bool              `koanf:"reverse"`
 	TTL            time.Duration     `koanf:"ttl"`
 	Status         int               `koanf:"status"`

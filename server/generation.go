@@ -187,6 +187,9 @@ func (s *server) answers(ctx context.Context, f *generation) (http.Handler, erro
 	if s.EZID {
 		o.EZID = s.ezid(r)
 	}
+	if s.OAI {
+		o.OAI = s.harvestable(r)
+	}
 	if o.LSID, err = s.lifeScience(r); err != nil {
 		return nil, err
 	}

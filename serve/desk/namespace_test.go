@@ -48,7 +48,7 @@ func TestMakeNamespace(t *testing.T) {
 	b.post("/.desk/namespace/new", newSpace("urn:example", "scheme", "ark")).has(422, `id="prefix-problem"`, "is a prefix of the scheme urn")
 	b.post("/.desk/namespace/new", newSpace("ark:54321/q1", "minter-kind", "ibi", "minter-host", "a.example.org")).has(422, `id="minter-kind-problem"`)
 
-	b.follow(b.post("/.desk/namespace/new", newSpace("ark:/54321/q1", "hosts", "example.org\n.example.org", "level", "permanent", "passthrough", "yes"))).has(200, "The namespace is made.", "Old maps", "New names are opaque",
+	b.follow(b.post("/.desk/namespace/new", newSpace("ark:/54321/q1", "hosts", "example.org\n.example.org", "level", "permanent", "passthrough", "yes", "listed", "yes"))).has(200, "The namespace is made.", "Old maps", "The public may list its names.", "New names are opaque",
 		"Addresses are at these hosts only: example.org, .example.org.", "Its names are promised to be: permanent.", "passed on", "0 names", "olga", "made")
 	ns := must(s.r.Namespace(s.admin, stele.NamespaceKey{Scheme: "ark", Prefix: "ark:54321/q1"}))(t)
 	if ns.Owner != "olga" || !ns.Checked || ns.By != "admin" || len(ns.Hosts) != 2 {

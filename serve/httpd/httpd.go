@@ -29,6 +29,7 @@ import (
 	"github.com/stele-id/stele/serve/httpd/ezid"
 	"github.com/stele-id/stele/serve/httpd/handle"
 	"github.com/stele-id/stele/serve/httpd/lsid"
+	"github.com/stele-id/stele/serve/httpd/oai"
 	"github.com/stele-id/stele/web"
 )
 
@@ -99,6 +100,9 @@ type Options struct {
 	// LSID answers clients of Life Science Identifiers below /authority/, and authenticates those who change
 	// something; nil: the path is not served.
 	LSID *lsid.Handler
+
+	// OAI lists the records of listed namespaces for harvesters, at /.oai; nil: the path is not served.
+	OAI *oai.Handler
 
 	// Pointing answers the reverse look-ups of RFC 2483 (L2Ns, L2Ls, L2C), which let the
 	// public list what a publisher has; nil: they are off.
