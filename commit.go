@@ -49,7 +49,9 @@ func unfit(id ID, code, text string, args ...any) error {
 // checkOnce makes sure that a commit has nothing twice.
 func (c *Commit) checkOnce() error {
 	if r := repeated(c.Records, func(r *Record) ID { return r.ID }); r != nil {
-		return unfit((*r).ID, "commit.record-twice", "the record is in the commit twice; commit one version after the other")
+		if err := c.checkRuns(); err != nil {
+			return err
+		}
 	}
 	if n := repeated(c.Namespaces, (*Namespace).Key); n != nil {
 		return unfit(ID{}, "commit.namespace-twice", `namespace "{namespace}" is in the commit twice; commit one version after the other`, (*n).Key())
@@ -59,6 +61,28 @@ func (c *Commit) checkOnce() error {
 	}
 	if cell := repeated(c.Cells, func(c CellChange) string { return c.Name }); cell != nil {
 		return unfit(ID{}, "commit.cell-twice", `cell "{cell}" is in the commit twice; commit its last value`, cell.Name)
+	}
+	return nil
+}
+
+// checkRuns makes sure that each record that is in the commit several times is a new one with
+// its history: all its versions from the first on, one after the other. None of them withholds
+// another one: to erase versions, a store reads what it has committed.
+func (c *Commit) checkRuns() error {
+	seen := make(map[ID]bool, len(c.Records))
+	run := uint64(0) // the version of the record before in its run; 0 if that is not a run
+	for i, r := range c.Records {
+		if i > 0 && c.Records[i-1].ID == r.ID && run > 0 && r.Version == run+1 && r.Withheld.IsZero() {
+			run++
+			continue
+		}
+		if seen[r.ID] {
+			return unfit(r.ID, "commit.record-twice", "the record is in the commit twice, and not as a new one with its versions in order, of which none withholds another; commit one version after the other")
+		}
+		seen[r.ID] = true
+		if run = 0; r.Version == 1 {
+			run = 1
+		}
 	}
 	return nil
 }

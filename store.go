@@ -284,7 +284,9 @@ type Commit struct {
 	// store has n-1 as the current one (for 1: if none of the names is taken). The
 	// names of the version before must be among those of the new one, and what it
 	// withholds must be carried forward (Invalid if not; see [Record.CheckFollows]).
-	// The same record must not occur twice.
+	// The same record must not occur twice, except a new one that comes with its history
+	// ([MaxEarlier]): all its versions from the first on stand one after the other, and none
+	// withholds another one. Each is a change.
 	//
 	// A version whose Withheld.Erased is higher than that of the version before erases:
 	// with the same commit, of all versions up to that one only [Record.Entry] is left.
@@ -396,6 +398,10 @@ const (
 	MaxKeptName = 1 << 16  // of a minter, or of a namespace with its scheme
 	MaxKept     = 64 << 20 // of a record in its binary form, or the state of a minter
 )
+
+// MaxEarlier is how many versions before the current one a new record may have that comes
+// with its history from another registry.
+const MaxEarlier = 1000
 
 // MaxSeal is how many bytes the reason of a seal may have.
 const MaxSeal = 1000

@@ -109,7 +109,10 @@ func (r *Registrar) recordEntries(ctx context.Context, op string, c *stele.Commi
 		return []*stele.AuditEntry{e}, nil
 	}
 	byKey := make(map[stele.NamespaceKey]*stele.AuditEntry)
-	for _, rec := range records {
+	for i, rec := range records {
+		if i > 0 && records[i-1].ID == rec.ID {
+			continue // another version of a record that comes with its history
+		}
 		key, _ := counter(rec.ID)
 		e := byKey[key]
 		if e == nil {

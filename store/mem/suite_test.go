@@ -116,7 +116,7 @@ func TestSuiteFindsFaults(t *testing.T) {
 		{"invalid commits pass", by(func(s stele.Store) stele.Store { return forgiving{s, stele.Invalid} }), map[string]string{
 			"names stay": "an update without one alias: no error", "invalid commits": "no error", "limits of cells": "no error"}},
 		{"commits in pieces", by(func(s stele.Store) stele.Store { return piecemeal{s} }), map[string]string{
-			"all or nothing": "left something behind"}},
+			"all or nothing": "left something behind", "new records with their history": "left something behind"}},
 		{"gaps in the feed", by(func(s stele.Store) stele.Store { return gaps{s} }), map[string]string{
 			"changes": "Changes(0)", "changes under load": "comes", "model": "stands where"}},
 		{"no empty states", by(func(s stele.Store) stele.Store { return careless{s} }), map[string]string{

@@ -117,7 +117,8 @@ func (q *request) encodeNamed(c *stele.Commit) error {
 		q.size += 2*len(n.value) + 100*(len(n.aliases)+len(n.places))
 	}
 	if len(q.records) > fewWrites { // in order they are looked up and written faster
-		slices.SortFunc(q.records, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
+		// Versions of one record stay in their order.
+		slices.SortStableFunc(q.records, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
 	}
 	for _, n := range c.Namespaces {
 		e := newNamespaceEntry(n)

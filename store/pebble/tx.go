@@ -149,8 +149,9 @@ func (t *tx) accept(replay []stele.Change) {
 	g.acceptZones(t.runs)
 }
 
-// sortWrites puts the keys in order; none comes twice. Those of a family that follow
-// the names of the records are in order already.
+// sortWrites puts the keys in order. Those of a family that follow the names of the records
+// are in order already. A record with its history writes some keys several times: the last
+// value counts, so they stay in the order in which they came.
 func (t *tx) sortWrites() {
 	var families [256][]keyValue
 	for _, w := range t.writes {
@@ -160,7 +161,7 @@ func (t *tx) sortWrites() {
 	order := func(a, b keyValue) int { return bytes.Compare(a.key, b.key) }
 	for _, list := range families {
 		if !slices.IsSortedFunc(list, order) {
-			slices.SortFunc(list, order)
+			slices.SortStableFunc(list, order)
 		}
 		t.writes = append(t.writes, list...)
 	}

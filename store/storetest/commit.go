@@ -187,7 +187,7 @@ func checkInvalid(s *session) {
 	s.refuse("one version twice", records(b, b), stele.Invalid)
 	s.refuse("two versions of one record", records(b, next(b, "c")), stele.Invalid)
 	n := first(s.ark("n"))
-	s.refuse("two versions of a new record", records(n, next(n, "o")), stele.Invalid)
+	s.refuse("two versions of a new record, the newer first", records(next(n, "o"), n), stele.Invalid)
 	s.refuse("a version 0", records(withVersion(n, 0)), stele.Invalid)
 	s.refuse("a version 0 of a record", records(withVersion(a, 0)), stele.Invalid)
 	s.refuse("a record without identifier", records(first(stele.ID{})), stele.Invalid)

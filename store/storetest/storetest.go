@@ -49,6 +49,7 @@ func Checks(h Harness) []Check {
 		{"pointing follows updates", checkPointingUpdates},
 		{"history", checkHistory},
 		{"one version", checkVersion},
+		{"new records with their history", checkImported},
 		{"snapshots", checkSnapshots},
 
 		{"versions", checkVersions},
