@@ -25,6 +25,9 @@ type Counts struct {
 	Unchanged  int `json:"unchanged"`
 	Rejected   int `json:"rejected"`
 	Namespaces int `json:"namespaces,omitempty"` // new or changed
+
+	Earlier     int `json:"earlier,omitempty"`        // versions of new records before their current one
+	EarlierLeft int `json:"earlierLeftOut,omitempty"` // such versions that were not written: the record is registered already, or dates are not kept
 }
 
 // Rows returns how many rows were counted.
@@ -32,6 +35,9 @@ func (c Counts) Rows() int { return c.New + c.Updated + c.Unchanged + c.Rejected
 
 // count counts a row.
 func (c *Counts) count(row *Row) {
+	if !row.Rejected() {
+		c.Earlier, c.EarlierLeft = c.Earlier+len(row.Earlier), c.EarlierLeft+row.earlierLeft
+	}
 	switch {
 	case row.Unchanged():
 		c.Unchanged++
@@ -39,7 +45,7 @@ func (c *Counts) count(row *Row) {
 		c.Rejected++
 	case row.Namespace != nil:
 		c.Namespaces++
-	case row.Record.Version > 1:
+	case row.Record.Version > 1 && row.Earlier == nil:
 		c.Updated++
 	default:
 		c.New++
@@ -306,6 +312,12 @@ func Ingest(ctx context.Context, to Destination, rows []*Row, o registrar.Import
 		if row.Patch != nil {
 			o.Lines = append(o.Lines, row.Patch)
 		}
+		if len(row.Earlier) > 0 && o.Earlier == nil {
+			o.Earlier = make([][]*stele.Record, len(rows))
+		}
+		if o.Earlier != nil {
+			o.Earlier[i] = row.Earlier
+		}
 	}
 	if o.DryRun {
 		o.Changed = func(i int, fields []registrar.FieldChange) { rows[i].Changes = fields }
@@ -315,7 +327,9 @@ func Ingest(ctx context.Context, to Destination, rows []*Row, o registrar.Import
 		return err
 	}
 	for i, row := range rows {
-		row.Err = errs[i]
+		if row.Err = errs[i]; o.Earlier != nil && o.Earlier[i] == nil {
+			row.Earlier, row.earlierLeft = nil, len(row.Earlier)
+		}
 	}
 	return nil
 }

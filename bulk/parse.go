@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -107,12 +108,16 @@ func (p *Parser) parseLine(row *Row) {
 		}
 	}
 	if p.format.Rows.Merges && !registrar.IsNamespaceLine(text) {
+		if text, row.Earlier, row.Err = document.CutEarlier(p.schemes, text); row.Err != nil {
+			return
+		}
 		row.Patch = text
 		row.Record, row.Err = registrar.Patch(p.schemes, nil, text)
 		return
 	}
 	var said registrar.Line
 	said, row.Err = registrar.ParseLine(p.schemes, text)
+	row.Earlier = said.Earlier
 	row.Record, row.Namespace, row.Progress = said.Record, said.Namespace, said.Progress
 }
 

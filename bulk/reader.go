@@ -40,12 +40,15 @@ type Row struct {
 	Text      []byte        // as it stands there, without the line's end
 	Later     func() []byte // makes Text where that costs too much to be made for every row; nil if it is there
 	Record    *stele.Record
-	Patch     []byte // what is merged with a registered record, as a document; nil if the record says everything
+	Earlier   []*stele.Record // the record's versions before this one, the oldest first; nil when they were not written
+	Patch     []byte          // what is merged with a registered record, as a document; nil if the record says everything
 	Namespace *stele.Namespace
 	Progress  registrar.Progress      // of the namespace's minter, in another registry or program
 	Nameless  bool                    // a name will be made for it; Record has a placeholder
 	Changes   []registrar.FieldChange // of a registered record, in a dry run of an update
 	Err       error
+
+	earlierLeft int // how many earlier versions were not written
 }
 
 // Reader cuts a text into blocks. It holds one block, or one row if that is

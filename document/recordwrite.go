@@ -22,6 +22,19 @@ func (w *jsonWriter) record(r *stele.Record) {
 	w.name("id")
 	w.string(r.ID.String())
 	w.text("spelling", r.Spelling)
+	w.content(r)
+	w.number("version", r.Version, 0)
+	w.time("created", r.Created)
+	w.time("modified", r.Modified)
+	w.text("by", r.By)
+	w.flag("redacted", r.Redacted)
+	w.number("import", r.Import, 0)
+	w.withheld(&r.Withheld)
+	w.close('}')
+}
+
+// content writes what people say of a record.
+func (w *jsonWriter) content(r *stele.Record) {
 	if len(r.Aliases) > 0 {
 		w.name("aliases")
 		w.open('[')
@@ -42,14 +55,6 @@ func (w *jsonWriter) record(r *stele.Record) {
 	w.values(r.Values)
 	w.texts("readers", r.Readers)
 	w.signatures(r.Signatures)
-	w.number("version", r.Version, 0)
-	w.time("created", r.Created)
-	w.time("modified", r.Modified)
-	w.text("by", r.By)
-	w.flag("redacted", r.Redacted)
-	w.number("import", r.Import, 0)
-	w.withheld(&r.Withheld)
-	w.close('}')
 }
 
 func (w *jsonWriter) tombstone(t *stele.Tombstone) {

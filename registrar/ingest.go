@@ -32,6 +32,14 @@ type ImportOptions struct {
 	// once only then.
 	Versions []uint64
 
+	// Earlier are the versions that new records had in another registry before the ones in the
+	// chunk, by the records' places: the oldest first, each with its Modified, By and State. Nil,
+	// or nil for a record, for none. They become the record's history, each as a change, in the
+	// commit that writes the record. Earlier versions of a record that is registered already, or
+	// without Keep, are left out: Ingest sets the place of every history to nil that it did not
+	// write.
+	Earlier [][]*stele.Record
+
 	// Import is the number of the import that the chunk is a part of; see
 	// [Registrar.BeginImport]. 0 for none.
 	Import uint64
@@ -149,6 +157,7 @@ func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o Impor
 	if err != nil {
 		return nil, err
 	}
+	in.dropEarlier()
 	return in.errs, nil
 }
 
@@ -275,7 +284,9 @@ func (in *intake) ready(ctx context.Context, i int) error {
 	if rec.State == "" {
 		rec.State = stele.Active
 	}
+	earlier := in.earlier(i)
 	if before == nil {
+		in.firstEarlier(rec, earlier)
 		in.first(ctx, rec)
 	} else {
 		if err := authorise(ctx, "import", rec.ID, at.ancestorsOf(rec.ID)); err != nil {
@@ -313,6 +324,11 @@ func (in *intake) ready(ctx context.Context, i int) error {
 	}
 	if !in.o.Secrets && hasClearSecret(rec) {
 		return refuse("import", rec.ID, stele.Invalid, "import.secret-in-clear", "it has a handle value of type HS_SECKEY, and an import would keep that secret in clear; leave the value out, and write it with a Handle client, or let an administrator import it with --with-secrets")
+	}
+	if len(earlier) > 0 {
+		if err := in.readyEarlier(ctx, at, rec, earlier); err != nil {
+			return err
+		}
 	}
 	if err := in.admitKept(ctx, "import", at, before, rec, in.o.Keep); err != nil {
 		return err
@@ -399,8 +415,8 @@ func (in *intake) rehearse(ctx context.Context) error {
 	return nil
 }
 
-// write commits the chunk: new records first, then changes with the bookmark, or
-// the bookmark with the new records if nothing changes.
+// write commits the chunk: new records first, then those with histories, then changes. The
+// bookmark comes with the last of them.
 func (in *intake) write(ctx context.Context) error {
 	bookmark, err := in.bookmark(ctx)
 	if err != nil {
@@ -409,21 +425,29 @@ func (in *intake) write(ctx context.Context) error {
 	if err := in.sealSecrets(ctx); err != nil {
 		return err
 	}
-	var fresh, changed []int
+	var fresh, histories, changed []int
 	for i := range in.records {
 		switch {
 		case in.errs[i] != nil:
+		case len(in.earlier(i)) > 0:
+			histories = append(histories, i)
 		case in.before[i] == nil:
 			fresh = append(fresh, i)
 		default:
 			changed = append(changed, i)
 		}
 	}
-	early := bookmark
+	early, later := bookmark, bookmark
 	if len(changed) > 0 {
+		early, later = nil, nil
+	}
+	if len(histories) > 0 {
 		early = nil
 	}
 	if err := in.add(ctx, fresh, early); err != nil {
+		return err
+	}
+	if err := in.addHistories(ctx, histories, later); err != nil {
 		return err
 	}
 	return in.change(ctx, changed, bookmark)

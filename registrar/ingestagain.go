@@ -54,6 +54,12 @@ func (r *Registrar) ingestAgain(ctx context.Context, records []*stele.Record, fi
 				early.Lines[j] = o.Lines[i]
 			}
 		}
+		if o.Earlier != nil {
+			early.Earlier = make([][]*stele.Record, len(wave))
+			for j, i := range wave {
+				early.Earlier[j] = o.Earlier[i]
+			}
+		}
 		if o.Changed != nil {
 			early.Changed = func(j int, fields []FieldChange) { o.Changed(wave[j], fields) }
 		}
@@ -63,6 +69,9 @@ func (r *Registrar) ingestAgain(ctx context.Context, records []*stele.Record, fi
 		}
 		for j, i := range wave {
 			errs[i] = part[j]
+			if o.Earlier != nil {
+				o.Earlier[i] = early.Earlier[j]
+			}
 		}
 	}
 	return errs, nil

@@ -15,9 +15,11 @@ type Progress = minting.Progress
 
 // Line is a line of JSON as an export has it: a record, or a namespace in
 // {"namespace":{...}}. A namespace whose minter comes from elsewhere may say how far that is:
-// {"namespace":{...},"progress":{"given":2191,"counters":"9,7,8"}}.
+// {"namespace":{...},"progress":{"given":2191,"counters":"9,7,8"}}. A record may bring its earlier
+// versions; see [document.CutEarlier].
 type Line struct {
 	Record    *stele.Record
+	Earlier   []*stele.Record
 	Namespace *stele.Namespace
 	Progress  minting.Progress
 }
@@ -26,9 +28,12 @@ type Line struct {
 func ParseLine(schemes *stele.Schemes, text []byte) (l Line, err error) {
 	if IsNamespaceLine(text) {
 		l.Namespace, l.Progress, err = parseNamespaceLine(schemes, text)
-	} else {
-		l.Record, err = document.DecodeRecord(schemes, text)
+		return l, err
 	}
+	if text, l.Earlier, err = document.CutEarlier(schemes, text); err != nil {
+		return Line{}, err
+	}
+	l.Record, err = document.DecodeRecord(schemes, text)
 	return l, err
 }
 

@@ -51,10 +51,14 @@ func (r *Registry) Ingest(ctx context.Context, records []*stele.Record, o regist
 	var text []byte
 	for i, rec := range records {
 		if o.Lines != nil {
-			text = append(append(text, bytes.TrimSpace(o.Lines[i])...), '\n')
+			text = append(text, bytes.TrimSpace(o.Lines[i])...)
 		} else {
-			text = append(document.AppendRecord(text, rec), '\n')
+			text = document.AppendRecord(text, rec)
 		}
+		if o.Earlier != nil && o.Keep { // without, the server would count them, and leave them out
+			text = document.AppendEarlier(text, o.Earlier[i])
+		}
+		text = append(text, '\n')
 	}
 	lines, err := r.ingest(ctx, text, o)
 	if err != nil {
@@ -68,6 +72,9 @@ func (r *Registry) Ingest(ctx context.Context, records []*stele.Record, o regist
 		}
 		if errs[i] = r.outcome(&line); errs[i] == nil || errors.Is(errs[i], registrar.ErrUnchanged) {
 			rec.Version = line.Version
+		}
+		if o.Earlier != nil && (errs[i] != nil || line.Earlier == 0) {
+			o.Earlier[i] = nil
 		}
 		if o.Changed != nil && errs[i] == nil && len(line.Changes) > 0 {
 			fields := make([]registrar.FieldChange, len(line.Changes))

@@ -18,7 +18,9 @@ func (p *program) historyCommand() *cobra.Command {
 		Use:   "history ID",
 		Short: "List the versions of a record",
 		Long: `History prints a line for each version of a record, newest first: its number, its date,
-its author, and what changed. With --json it prints the whole versions.
+its author, the import that wrote it, if one did, and what changed. A version that was
+imported with its date has the date and the author of the registry that it comes from.
+With --json it prints the whole versions.
 
 'stele show ID --version N' shows one version.`,
 		Example: `  stele history ark:12345/x54xz321
@@ -66,5 +68,9 @@ func (p *program) history(ctx context.Context, l *Registry, id stele.ID) error {
 
 func writeVersion(out *bufio.Writer, before, rec *stele.Record) {
 	changes := wording.Differences(before, rec)
-	fmt.Fprintf(out, "%-3d %s  %s  %s\n", rec.Version, wording.Moment(rec.Modified), printable(rec.By), printable(strings.Join(changes, "; ")))
+	by := printable(rec.By)
+	if rec.Import != 0 {
+		by = strings.TrimPrefix(by+fmt.Sprintf(" (import %d)", rec.Import), " ")
+	}
+	fmt.Fprintf(out, "%-3d %s  %s  %s\n", rec.Version, wording.Moment(rec.Modified), by, printable(strings.Join(changes, "; ")))
 }

@@ -54,6 +54,9 @@ members of a JSON object. An empty cell changes nothing, unless --empty-clears i
 in JSON null removes a field. With --replace import also removes the fields that the
 file does not have. Try --update --dry-run first: it shows every field that changes.
 
+A record may have its earlier versions in "earlier". They become its history, with their
+dates, if the record is new and --fresh is not given; import counts them.
+
 Import knows usual names of columns, such as title, author and link; --map defines
 others. It reads files of Excel as they are: in Windows-1252, Latin-1 or UTF-16, with
 semicolons or tabs.
@@ -305,6 +308,12 @@ func (p *program) printCounts(im *importing, took time.Duration) error {
 		grouped(int64(c.New)), grouped(int64(c.Updated)), grouped(int64(c.Unchanged)), grouped(int64(c.Rejected)))
 	if c.Namespaces > 0 {
 		text += fmt.Sprintf(", %s namespaces", grouped(int64(c.Namespaces)))
+	}
+	if c.Earlier > 0 {
+		text += fmt.Sprintf("; %s earlier versions", grouped(int64(c.Earlier)))
+	}
+	if c.EarlierLeft > 0 {
+		text += fmt.Sprintf("; %s earlier versions left out", grouped(int64(c.EarlierLeft)))
 	}
 	if took >= time.Second { // less says nothing
 		text += fmt.Sprintf("; %s a second", grouped(rate))

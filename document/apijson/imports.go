@@ -51,6 +51,8 @@ type Import struct {
 	Lines int `json:"lines" doc:"How many lines are done: go on after them." minimum:"0"`
 	Counts
 	Namespaces int    `json:"namespaces,omitempty" doc:"Namespaces that were made or changed."`
+	Earlier    int    `json:"earlier,omitempty" doc:"Earlier versions that were written with new records."`
+	LeftOut    int    `json:"earlierLeftOut,omitempty" doc:"Earlier versions that were left out: the record is registered already, or keep is not given."`
 	Import     uint64 `json:"import,omitempty" doc:"The number of the import, by which it can be reverted."`
 	Done       bool   `json:"done,omitempty" doc:"All that was sent is imported."`
 	Bookmark   string `json:"bookmark,omitempty" doc:"What the client gave as bookmark; then nothing else is known here."`
@@ -65,12 +67,14 @@ type Imported struct {
 	Unchanged  *int          `json:"unchanged,omitempty"`
 	Refused    *int          `json:"refused,omitempty"`
 	Namespaces *int          `json:"namespaces,omitempty"`
+	LeftOut    *int          `json:"earlierLeftOut,omitempty" doc:"Earlier versions that were left out: the record is registered already, or keep is not given."`
 	Import     uint64        `json:"import,omitempty" doc:"The number of the import, by which it can be reverted; see revertImport."`
 	Done       bool          `json:"done,omitempty" doc:"This is the last line: all that was sent is imported."`
 	Line       int           `json:"line,omitempty" doc:"The number of a line, from 1: the rest says what became of it."`
 	ID         string        `json:"id,omitempty" doc:"The identifier in it, if it could be read."`
 	Status     string        `json:"status,omitempty" enum:"created,updated,unchanged,refused"`
 	Version    uint64        `json:"version,omitempty"`
+	Earlier    int           `json:"earlier,omitempty" doc:"Earlier versions that were written with a new record, or with all of them."`
 	Changes    []FieldChange `json:"changes,omitempty" doc:"In a dry run: every field that the line would change."`
 	Problem    *Problem      `json:"problem,omitempty" doc:"Why the line was refused. Without a line: why the import ended before its end."`
 }

@@ -91,7 +91,7 @@ func statusOf(r *bulk.Row) string {
 		return apijson.StatusUnchanged
 	case r.Err != nil:
 		return apijson.StatusRefused
-	case r.Record != nil && r.Record.Version > 1:
+	case r.Record != nil && r.Record.Version > 1 && r.Earlier == nil:
 		return apijson.StatusUpdated
 	}
 	return apijson.StatusCreated
@@ -115,6 +115,9 @@ func appendRow(b []byte, r *bulk.Row) []byte {
 		b = append(append(b, `,"problem":`...), problem...)
 	case r.Record != nil:
 		b = strconv.AppendUint(append(b, `,"version":`...), r.Record.Version, 10)
+		if len(r.Earlier) > 0 {
+			b = strconv.AppendInt(append(b, `,"earlier":`...), int64(len(r.Earlier)), 10)
+		}
 	}
 	for i, f := range r.Changes {
 		if b = append(b, ','); i == 0 {

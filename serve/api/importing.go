@@ -51,7 +51,7 @@ func (h *Handler) importOperations() []operation {
 			{name: "each", kind: flagKind, usual: "false", about: "tell what became of each line, not only of those that were refused"},
 		},
 		body: &body{media: []string{apijson.Lines}, value: openapi.RecordLine{}, lines: true,
-			about:   "A record a line, or a namespace in {\"namespace\":{...}}, as exportRecords writes them. A line has 1 MiB at most.",
+			about:   "A record a line, or a namespace in {\"namespace\":{...}}, as exportRecords writes them. A record may have its earlier versions in earlier, with keep. A line has 1 MiB at most.",
 			example: `{"id":"ark:12345/x1","url":"https://example.org/1"}`},
 		answers: []answer{{status: 200, about: "How far the import is, and what was refused.", value: apijson.Imported{}, media: apijson.Lines, lines: true}},
 		fails:   []int{409},
@@ -168,7 +168,7 @@ func (im *importing) commit(ctx context.Context, flow *bulk.Flow) error {
 		To: im.c.h.o.Registrar, Options: im.o,
 		Limit: bulk.ChunkLimit{Lines: chunkLines, Bytes: chunkBytes}, Idle: idleChunk,
 		Begin: im.number, EveryChunk: true, Bookmark: im.bookmarkOf, Before: im.pace, Committed: im.committed,
-		Counts: bulk.Counts{New: im.mark.Created, Updated: im.mark.Updated, Unchanged: im.mark.Unchanged, Rejected: im.mark.Refused, Namespaces: im.mark.Namespaces},
+		Counts: bulk.Counts{New: im.mark.Created, Updated: im.mark.Updated, Unchanged: im.mark.Unchanged, Rejected: im.mark.Refused, Namespaces: im.mark.Namespaces, Earlier: im.mark.Earlier, EarlierLeft: im.mark.LeftOut},
 	}
 	err := im.committer.Run(ctx, flow)
 	if _, ours := errors.AsType[*stele.Error](err); err != nil && !ours && ctx.Err() != nil {
@@ -218,6 +218,7 @@ func (im *importing) bookmarkOf(done bool) (name string, data []byte, err error)
 func (im *importing) committed(chunk []*bulk.Block) error {
 	n := im.committer.Counts
 	im.mark.Counts = apijson.Counts{Created: n.New, Updated: n.Updated, Unchanged: n.Unchanged, Refused: n.Rejected}
+	im.mark.Earlier, im.mark.LeftOut = n.Earlier, n.EarlierLeft
 	im.mark.Namespaces, im.mark.Lines = n.Namespaces, chunk[len(chunk)-1].Next-1
 	if err := im.tell(chunk); err != nil {
 		return err

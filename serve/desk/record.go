@@ -332,7 +332,7 @@ func (c *call) overtaken(id stele.ID, f *form) error {
 func (c *call) versions(id stele.ID, before uint64, most int) (list []deskpage.Version, next uint64, err error) {
 	var later *stele.Record
 	add := func(rec, earlier *stele.Record) {
-		v := deskpage.Version{Number: rec.Version, At: rec.Modified, By: rec.By, What: c.changes(earlier, rec), URL: "/.info/" + escaped(id) + "?version=" + strconv.FormatUint(rec.Version, 10)}
+		v := deskpage.Version{Number: rec.Version, At: rec.Modified, By: rec.By, Import: rec.Import, What: c.changes(earlier, rec), URL: "/.info/" + escaped(id) + "?version=" + strconv.FormatUint(rec.Version, 10)}
 		if by := rec.Withheld.Disavowal(rec.Version); by != nil {
 			v.Disavowed = cmp.Or(by.Reason, "-")
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -106,6 +107,28 @@ func TestMemento(t *testing.T) {
 	if a := s.fails("/.memento/20260104000000/ark:12345/x1", http.StatusGone, "wrong"); a.get("Memento-Datetime") == "" {
 		t.Error("the memento of a tombstone has no date")
 	}
+}
+
+// A past that was imported is found by its dates.
+func TestImportedPast(t *testing.T) {
+	s := newPast(t)
+	number, err := s.registry.BeginImport(s.admin, "purl.org")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := registrar.ParseLine(s.schemes, []byte(`{"id":"ark:12345/old","url":"https://example.org/2019","modified":"2019-05-06T07:08:09Z",`+
+		`"earlier":[{"url":"https://example.org/2003","modified":"2003-04-05T06:07:08Z","by":"ann"},{"state":"withdrawn","tombstone":{"reason":"off"},"modified":"2011-01-01T00:00:00Z"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs, err := s.registry.Ingest(s.admin, []*stele.Record{line.Record}, registrar.ImportOptions{Keep: true, Import: number, Earlier: [][]*stele.Record{line.Earlier}})
+	if err != nil || errs[0] != nil {
+		t.Fatal(errs, err)
+	}
+	s.leads("/ark:12345/old", "https://id.example.org/.memento/20030405060708/ark:12345/old", http.StatusFound, "Accept-Datetime", "Fri, 01 Jan 2010 00:00:00 GMT")
+	s.leads("/.memento/20030405060708/ark:12345/old", "https://example.org/2003", http.StatusFound)
+	s.fails("/.memento/20110101000000/ark:12345/old", http.StatusGone, "off")
+	s.leads("/.memento/20190506070809/ark:12345/old", "https://example.org/2019", http.StatusFound)
 }
 
 func TestHiddenPast(t *testing.T) {

@@ -291,6 +291,7 @@ type Version struct {
 	Number     uint64
 	At         time.Time
 	By         string
+	Import     uint64 // the number of the import that wrote it; 0 for none
 	What       []string
 	URL        string // the record as it was
 	MayRevert  bool

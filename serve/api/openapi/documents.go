@@ -283,6 +283,9 @@ func (RecordInput) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema
 
 // TransformSchema makes the schema of what is sent or shown in a line.
 func (RecordLine) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
+	most := 1000 // stele.MaxEarlier
+	s.Properties["earlier"] = &huma.Schema{Type: huma.TypeArray, MaxItems: &most, Items: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true},
+		Description: "In an import with keep: the versions of a new record before this one, the oldest first. Each is a record with modified, and without id, spelling, version, created, redacted, import and withheld."}
 	s.Properties["namespace"] = r.Schema(reflect.TypeFor[NamespaceInput](), true, "")
 	s.Required = nil
 	return s
