@@ -67,6 +67,26 @@ func (p *Public) Prefixes(list []*stele.Namespace) (apart []stele.NamespaceKey) 
 	return apart
 }
 
+// longestImport is how long an import may take. One that has not ended after this time was cut off.
+const longestImport = 7 * 24 * time.Hour
+
+// ImportedBy returns a time by which all records of an import were written, and whether it stays the same. The records
+// themselves may say that they are older: an import keeps when they were changed elsewhere.
+func (r *Registrar) ImportedBy(ctx context.Context, number uint64) (by time.Time, final bool, err error) {
+	cell, err := r.store.Cell(ctx, importCell(number))
+	if err != nil || cell == nil {
+		return by, cell == nil, tell("import", err)
+	}
+	i, err := readImport(cell)
+	if err != nil || !i.Ended.IsZero() {
+		return i.Ended, true, err
+	}
+	if by = i.Began.Add(longestImport); r.now().Before(by) {
+		return r.now(), false, nil
+	}
+	return by, true, nil
+}
+
 // ListedSince returns when a namespace was listed that is listed now: the public could not see the names of older records
 // before.
 func (r *Registrar) ListedSince(ctx context.Context, key stele.NamespaceKey) (since time.Time, err error) {

@@ -29,6 +29,8 @@ type Registrar interface {
 	Public(ctx context.Context) (*registrar.Public, error)
 	// ListedSince returns when a namespace was listed.
 	ListedSince(ctx context.Context, key stele.NamespaceKey) (time.Time, error)
+	// ImportedBy returns by when all records of an import were written, and whether that stays so.
+	ImportedBy(ctx context.Context, number uint64) (time.Time, bool, error)
 }
 
 // Store is the part of a [stele.Store] that a Handler reads; see there.
@@ -61,7 +63,11 @@ type Handler struct {
 
 	mu    sync.Mutex
 	since map[stele.NamespaceKey]listedSince // of namespaces that are listed
+	ended map[uint64]time.Time               // of imports
 }
+
+// maxEnded is how many imports are remembered.
+const maxEnded = 10_000
 
 // listedSince is when a version of a namespace was listed.
 type listedSince struct {
@@ -77,7 +83,7 @@ func New(o Options) *Handler {
 	if o.Page <= 0 {
 		o.Page = 100
 	}
-	return &Handler{o: o, since: make(map[stele.NamespaceKey]listedSince)}
+	return &Handler{o: o, since: make(map[stele.NamespaceKey]listedSince), ended: make(map[uint64]time.Time)}
 }
 
 // Site is one request as the web server sees it.
@@ -291,11 +297,39 @@ func (c *call) floor(ns *stele.Namespace) (time.Time, error) {
 	return known.at, nil
 }
 
-// datestamp returns when a record changed for harvesters, in whole seconds.
+// datestamp returns when a record changed for harvesters, in whole seconds. An imported record may say that it was changed long
+// before it came here: its datestamp is not before the end of its import, or harvesters that ask for changes would miss it.
 func (c *call) datestamp(rec *stele.Record, ns *stele.Namespace) (time.Time, error) {
 	at, err := c.floor(ns)
 	if rec.Modified.After(at) {
 		at = rec.Modified
 	}
+	if err == nil && rec.Import != 0 {
+		var by time.Time
+		if by, err = c.importedBy(rec.Import); by.After(at) {
+			at = by
+		}
+	}
 	return at.UTC().Truncate(time.Second), err
+}
+
+// importedBy returns by when all records of an import were written.
+func (c *call) importedBy(number uint64) (time.Time, error) {
+	h := c.h
+	h.mu.Lock()
+	by, ok := h.ended[number]
+	h.mu.Unlock()
+	if ok {
+		return by, nil
+	}
+	by, final, err := h.o.Registrar.ImportedBy(c.ctx, number)
+	if err == nil && final {
+		h.mu.Lock()
+		if len(h.ended) >= maxEnded {
+			clear(h.ended)
+		}
+		h.ended[number] = by
+		h.mu.Unlock()
+	}
+	return by, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/limit"
+	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/serve/httpd/oai"
 )
@@ -132,6 +133,42 @@ func TestDates(t *testing.T) {
 	}
 	if a := s.ask("verb", "Identify"); a.Identify.Earliest != "2026-06-01T12:00:00Z" || a.Identify.Deleted != "persistent" || a.Identify.Mail != "ids@example.org" || a.Identify.Name != "Names & numbers" || a.Identify.Base != "https://id.example.org/.oai" {
 		t.Errorf("%+v", a.Identify)
+	}
+}
+
+// TestImported: a record that was imported with dates of long ago is new to harvesters, whatever its own dates are, and its
+// datestamp stays when the import has ended.
+func TestImported(t *testing.T) {
+	s := newRepository(t, 100)
+	began := s.now
+	s.space("ark", "ark:12345/x5", true)
+	s.register("ark:12345/x5a0")
+	s.now = began.Add(48 * time.Hour)
+	number, err := s.registrar.BeginImport(s.ctx, "old.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := time.Date(2010, 1, 2, 3, 4, 5, 0, time.UTC)
+	rec := &stele.Record{ID: s.id("ark:12345/x5old"), State: stele.Active, Created: old, Modified: old, Metadata: stele.Metadata{"what": "Old"}}
+	if errs, err := s.registrar.Ingest(s.ctx, []*stele.Record{rec}, registrar.ImportOptions{Import: number, Keep: true}); err != nil || errs[0] != nil {
+		t.Fatal(errs, err)
+	}
+	for _, end := range []bool{false, true} {
+		if end {
+			s.now = began.Add(50 * time.Hour)
+			if err := s.registrar.NoteImport(s.ctx, number, registrar.ImportCounts{Created: 1}); err != nil {
+				t.Fatal(err)
+			}
+			s.now = began.Add(100 * time.Hour)
+		}
+		for _, from := range []string{"2026-06-02", "2026-06-03T12:00:00Z"} {
+			if list, _ := s.all("from", from); names(list) != " ark:12345/x5old" {
+				t.Errorf("from %s: %s", from, names(list))
+			}
+		}
+	}
+	if list, _ := s.all(); len(list) != 2 || list[1].Date != "2026-06-03T14:00:00Z" {
+		t.Errorf("%+v", list)
 	}
 }
 
