@@ -80,7 +80,8 @@ type Source struct {
 	notes   []error
 	err     error
 
-	progress func() int64 // how much is read, if the files do not say it; may be nil
+	progress func() int64    // how much is read, if the files do not say it; may be nil
+	closing  []func() error // what to tell after all was read; nil for nothing
 }
 
 // part is one thing that is read from its beginning to its end: a file, or what was sorted.
@@ -252,6 +253,11 @@ func (s *Source) Report() Report {
 	notes := slices.Clip(s.notes)
 	if n := s.persons.Load(); n > 0 {
 		notes = append(notes, stele.Messagef("import.foreign-persons-left-out", "{count} IP addresses of persons who made links were left out", n))
+	}
+	for _, f := range s.closing {
+		if note := f(); note != nil {
+			notes = append(notes, note)
+		}
 	}
 	return Report{Admins: s.admins.Load(), Secrets: s.secrets.Load(), Missing: s.missing, Notes: notes}
 }

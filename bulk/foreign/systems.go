@@ -35,6 +35,10 @@ func Systems() []*System {
 			Names: true, Tables: true, recognise: detectKutt, claims: isKutt, open: openKutt,
 		},
 		{
+			Name: "datacite", Title: "DataCite", Formats: []Format{DataCiteJSON, DataCiteLines, DataCiteTar},
+			recognise: detectDataCite, claims: isDataCite, open: openDataCite,
+		},
+		{
 			Name: "noid", Title: "Noid, Nog or egg", Formats: []Format{NOIDDump, NOIDInfo, EggIDs, NOIDJSON},
 			Grants: true, Names: true, recognise: detectNOID, claims: isNOID, open: openNOID,
 		},
