@@ -118,7 +118,7 @@ func TestDataCite(t *testing.T) {
 			t.Errorf("line %d: %v, want %q", row.Line, row.Err, part)
 		}
 	}
-	if len(report.Notes) != 2 || !strings.Contains(report.Notes[0], "included") || !strings.HasPrefix(report.Notes[1], "1 identifiers are said to name the same thing") {
+	if len(report.Notes) != 2 || !strings.Contains(report.Notes[0].Error(), "included") || !strings.HasPrefix(report.Notes[1].Error(), "1 identifiers are said to name the same thing") {
 		t.Errorf("notes %q", report.Notes)
 	}
 	if text := string(rows[4].Later()); strings.Contains(text, "\n") || !strings.HasPrefix(text, `{"id":"10.5072/s"`) {
@@ -172,7 +172,7 @@ func TestDataCiteForms(t *testing.T) {
 		if diff := cmp.Diff(want, lines(rows)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if strings.HasPrefix(name, "archive") && (rows[2].Line != 3 || len(report.Notes) != 1 || !strings.Contains(report.Notes[0], "2020-01.csv is left out")) {
+		if strings.HasPrefix(name, "archive") && (rows[2].Line != 3 || len(report.Notes) != 1 || !strings.Contains(report.Notes[0].Error(), "2020-01.csv is left out")) {
 			t.Errorf("%s: line %d, notes %q", name, rows[2].Line, report.Notes)
 		}
 	}

@@ -80,7 +80,7 @@ type Source struct {
 	notes   []error
 	err     error
 
-	progress func() int64    // how much is read, if the files do not say it; may be nil
+	progress func() int64   // how much is read, if the files do not say it; may be nil
 	closing  []func() error // what to tell after all was read; nil for nothing
 }
 

@@ -167,7 +167,7 @@ func (r *jsonItems) member() (it item, found bool, err error) {
 	}
 	for _, other := range r.told {
 		if other == name && !isEmpty {
-			r.s.note(stele.Messagef("import.foreign-member-unknown", "{file}: the member {name} at line {line} is not known, and is left out", r.w.name, name, line).Error())
+			r.s.note("import.foreign-member-unknown", "{file}: the member {name} at line {line} is not known, and is left out", r.w.name, name, line)
 		}
 	}
 	return it, false, nil

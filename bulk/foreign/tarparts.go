@@ -87,7 +87,7 @@ func (t *tarParts) enter() error {
 			base = path.Ext(head.Name[:len(head.Name)-len(base)])
 		}
 		if head.Typeflag != tar.TypeReg || !slices.Contains([]string{".json", ".jsonl", ".ndjson"}, base) {
-			t.s.note(stele.Messagef("import.tar-member-unknown", "{file} is left out: its name does not end in .json or .jsonl", name).Error())
+			t.s.note("import.tar-member-unknown", "{file} is left out: its name does not end in .json or .jsonl", name)
 			continue
 		}
 		in := bufio.NewReader(t.tar)

@@ -86,6 +86,10 @@ With --from shlink, yourls and kutt import reads the links of a service of short
 Kutt, in JSON. A short code is not an identifier: --prefix says what stands before it, in which
 {domain} is the domain of the link. Import leaves out IP addresses of persons, and tells how many.
 
+With --from datacite import reads what DataCite has of DOIs: pages of its REST API, the
+parts of its public data file, or the whole archive. The names keep their targets, states
+and dates; see docs/import.md for what becomes of the other attributes.
+
 Import prints the number of the import. 'stele import ls' lists imports, and 'stele
 revert --import NUMBER' undoes one.
 
@@ -109,6 +113,7 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
   stele import --from noid --create-namespaces noid.dump
   stele import --from yourls --prefix https://purl.example.org/s/ yourls_url.csv
   stele import --from shlink --prefix 'https://{domain}/' short_urls.csv
+  stele import --from datacite page1.json page2.json
   stele import ls`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.handle.from != "" && len(args) > 1 {

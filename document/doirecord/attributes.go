@@ -42,7 +42,7 @@ func Attributes(rec *stele.Record, doi string) (a map[string]any, unsaid []strin
 			continue
 		}
 		kept, number, numbered := strings.Cut(name, ".")
-		if numbered && kept != otherName {
+		if numbered {
 			if _, err := strconv.Atoi(number); err != nil {
 				unsaid = append(unsaid, "metadata."+key)
 			}
@@ -69,8 +69,6 @@ func Attributes(rec *stele.Record, doi string) (a map[string]any, unsaid []strin
 	}
 	return a, append(unsaid, unsaidOf(rec)...)
 }
-
-const otherName = "other"
 
 // restored returns the value of a field that was kept.
 func restored(m stele.Metadata, key string) any {
@@ -138,7 +136,7 @@ func agrees(name string, made, kept any) bool {
 	probe := &dataciteReader{attributes: map[string]any{name: kept}}
 	now := &dataciteReader{attributes: map[string]any{name: made}}
 	for _, r := range []*dataciteReader{probe, now} {
-		r.filler = filler{&stele.Record{Metadata: make(stele.Metadata)}, DataCite}
+		r.filler = filler{rec: &stele.Record{Metadata: make(stele.Metadata)}, source: DataCite}
 		if name == "dates" { // they say when only together with the year
 			r.attributes["publicationYear"] = yearOf(issuedIn(items(made), ""))
 		}

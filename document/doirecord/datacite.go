@@ -56,7 +56,7 @@ func (d *dataciteReader) read(schemes *stele.Schemes) (*stele.Record, int, error
 	if name != "" && !strings.EqualFold(bareDOI(name), bareDOI(doi)) {
 		return nil, 0, refuse("datacite.two-names", "it has the id {id}, and says that it is {doi}", name, doi)
 	}
-	d.filler = filler{rec, DataCite}
+	d.filler = filler{rec: rec, source: DataCite}
 	if err := d.state(); err != nil {
 		return nil, 0, err
 	}
@@ -64,6 +64,7 @@ func (d *dataciteReader) read(schemes *stele.Schemes) (*stele.Record, int, error
 	d.fields()
 	d.related()
 	d.rest(bareDOI(doi))
+	d.keepOther()
 	if len(rec.Metadata) == 0 {
 		rec.Metadata = nil
 	}

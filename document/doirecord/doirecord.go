@@ -129,6 +129,7 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 type filler struct {
 	rec    *stele.Record
 	source string
+	other  map[string]any // attributes whose names can't be those of fields
 }
 
 // set gives a field a value, unless it is empty: without characters that no field may have, and not longer than a field may be.
@@ -201,8 +202,26 @@ func cutAt(text string, n int) int {
 func (f *filler) keep(name string, value any) {
 	key := f.source + "." + strings.ToLower(name)
 	if !stele.IsField(key) || len(key) > 56 { // room for a number
-		key, value = f.source+".other", map[string]any{name: value}
+		if f.other == nil {
+			f.other = make(map[string]any)
+		}
+		f.other[name] = value
+		return
 	}
+	f.keepAs(key, value)
+}
+
+// keepOther keeps the attributes that have no field of their own.
+func (f *filler) keepOther() {
+	if f.other != nil {
+		f.keepAs(f.source+"."+otherName, f.other)
+	}
+}
+
+// otherName is what follows the source in the name of the field that has them.
+const otherName = "other"
+
+func (f *filler) keepAs(key string, value any) {
 	text := keptText(value)
 	for n := 1; text != ""; n++ {
 		at := key
@@ -402,8 +421,9 @@ func newRecord(schemes *stele.Schemes, doi string) (*stele.Record, error) {
 	}
 	rec := &stele.Record{ID: id, State: stele.Active, Metadata: make(stele.Metadata)}
 	if name := bareDOI(doi); name != id.String() { // case does not count, but owners have theirs
-		if same, err := schemes.Parse(doiMark + name); err == nil && same == id { // in a URL it may be encoded
-			rec.Spelling = doiMark + name
+		own := doiMark + name
+		if same, err := schemes.Parse(own); err == nil && same == id { // in a URL it may be encoded
+			rec.Spelling = own
 		}
 	}
 	return rec, nil

@@ -155,7 +155,7 @@ func (f *facts) datacite() *dataciteResource {
 		Titles:    []dataciteTitle{{cmp.Or(f.title, unavailable)}},
 		Publisher: cmp.Or(f.publisher, unavailable),
 		Year:      cmp.Or(f.date.year, max(f.record.Created.UTC().Year(), 1000)),
-		Type:      dataciteType{General: f.kind.datacite, Text: f.kind.word, Schema: f.kind.schema, CSL: f.kind.csl, BibTeX: f.kind.bibtex, RIS: f.kind.ris},
+		Type:      dataciteType{General: f.kind.datacite, Text: f.kind.specific, Schema: f.kind.schema, CSL: f.kind.csl, BibTeX: f.kind.bibtex, RIS: f.kind.ris},
 		Language:  f.language, Version: f.version,
 	}
 	f.dataciteNames(r)

@@ -99,6 +99,24 @@ func TestDataCiteRequired(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { check(t, anySubject().Draw(t, "subject")) })
 }
 
+// TestDataCiteTypes: a type may have both parts of a resource type.
+func TestDataCiteTypes(t *testing.T) {
+	for word, want := range map[string][3]string{
+		"Dataset/Weather data": {"Dataset", "Weather data", "Dataset"},
+		"Preprint":             {"Preprint", "Preprint", "CreativeWork"},
+		"Text/Thesis/PhD":      {"Text", "Thesis/PhD", "CreativeWork"},
+		"dataset":              {"Dataset", "dataset", "Dataset"},
+		"weather/data":         {"Other", "weather/data", "CreativeWork"},
+		"Audiovisual/Film":     {"Audiovisual", "Film", "VideoObject"},
+	} {
+		s := subject(&stele.Record{ID: id(t, "ark", "ark:12345/x1"), State: stele.Active, Metadata: stele.Metadata{"type": word}})
+		r := newFacts(&s).datacite()
+		if got := [3]string{r.Type.General, r.Type.Text, r.Type.Schema}; got != want {
+			t.Errorf("%s: %q, want %q", word, got, want)
+		}
+	}
+}
+
 // TestRIS holds that a reference is lines of tags and values, which begin with the type and
 // end with ER, whatever the record says.
 func TestRIS(t *testing.T) {

@@ -30,7 +30,9 @@
 //	when         the date: 2024, 2024-05, 2024-05-17, 20240517 or RFC 3339. Anything
 //	             else is a date in words, which not all formats can tell
 //	where        where it is or comes from, in words (ANVL)
-//	type         dataset, article, book, image, sound, ... or a URL of a type
+//	type         dataset, article, book, image, sound, ... or a URL of a type; or one of
+//	             DataCite's general types, of which a slash and a word may say more:
+//	             Dataset/Weather data
 //	description  what it is about
 //	publisher    who made it public
 //	contributor  others who took part, written as in who

@@ -152,7 +152,7 @@ func (f *facts) readMetadata(m stele.Metadata) {
 	f.version = line(m["version"])
 	if f.journal = line(m["journal"]); f.journal != "" && f.kind.word == "" {
 		f.kind = parseKind("article")
-		f.kind.word = ""
+		f.kind.word, f.kind.specific = "", ""
 	}
 	f.volume = line(m["volume"])
 	f.issue = line(m["issue"])
@@ -230,16 +230,21 @@ type kind struct {
 	ris    string
 
 	datacite string // a resourceTypeGeneral
+	specific string // the resourceType: the word, or what follows a resourceTypeGeneral in it
 }
 
 // parseKind reads the words of Dublin Core's types and others in common use. What
 // it does not know is a creative work.
 func parseKind(word string) kind {
-	k := kind{word: word, schema: "CreativeWork", csl: "document", bibtex: "misc", ris: "GEN", datacite: "Other"}
+	k := kind{word: word, schema: "CreativeWork", csl: "document", bibtex: "misc", ris: "GEN", datacite: "Other", specific: word}
 	if word == "" {
 		return k
 	}
 	k.url, _ = webURL(word)
+	// EZID, and records that come from DataCite, have both parts of a resource type: Dataset/Weather data.
+	if general, specific, _ := strings.Cut(word, "/"); strings.Contains(generalTypes, " "+general+" ") {
+		word, k.datacite, k.specific = general, general, cmp.Or(specific, general)
+	}
 	folded := strings.ToLower(strings.Map(func(r rune) rune {
 		if r == ' ' || r == '-' || r == '_' {
 			return -1
@@ -256,7 +261,7 @@ func parseKind(word string) kind {
 		{" report technicalreport ", "Report", "report", "techreport", "RPRT", "Report"},
 		{" image stillimage photograph ", "ImageObject", "graphic", "misc", "FIGURE", "Image"},
 		{" sound audio soundrecording ", "AudioObject", "song", "misc", "SOUND", "Sound"},
-		{" movingimage video film ", "VideoObject", "motion_picture", "misc", "VIDEO", "Audiovisual"},
+		{" movingimage video film audiovisual ", "VideoObject", "motion_picture", "misc", "VIDEO", "Audiovisual"},
 		{" software ", "SoftwareApplication", "software", "misc", "COMP", "Software"},
 		{" webpage website ", "WebPage", "webpage", "misc", "ELEC", "InteractiveResource"},
 		{" map ", "Map", "map", "misc", "MAP", "Image"},
@@ -265,8 +270,14 @@ func parseKind(word string) kind {
 		{" event ", "Event", "event", "misc", "GEN", "Event"},
 	} {
 		if strings.Contains(known.words, " "+folded+" ") {
-			k.schema, k.csl, k.bibtex, k.ris, k.datacite = known.schema, known.csl, known.bibtex, known.ris, known.datacite
+			k.schema, k.csl, k.bibtex, k.ris = known.schema, known.csl, known.bibtex, known.ris
+			if k.datacite == "Other" {
+				k.datacite = known.datacite
+			}
 		}
 	}
 	return k
 }
+
+// generalTypes are the values of resourceTypeGeneral (DataCite Metadata Schema 4.4, appendix 1, table 7).
+const generalTypes = " Audiovisual Book BookChapter Collection ComputationalNotebook ConferencePaper ConferenceProceeding DataPaper Dataset Dissertation Event Image InteractiveResource Journal JournalArticle Model OutputManagementPlan PeerReview PhysicalObject Preprint Report Service Software Sound Standard Text Workflow Other "
