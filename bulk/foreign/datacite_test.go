@@ -14,8 +14,8 @@ import (
 	"github.com/stele-id/stele/bulk/foreign"
 )
 
-// readFrom reads all rows of files of a system.
-func readFrom(t testing.TB, system string, o foreign.Options, texts ...any) ([]bulk.Row, foreign.Report, error) {
+// readDOIs reads all rows of files of a system.
+func readDOIs(t testing.TB, system string, o foreign.Options, texts ...any) ([]bulk.Row, foreign.Report, error) {
 	t.Helper()
 	o.Schemes, o.System = known, system
 	s, err := foreign.Open(opened(t, texts...), o)
@@ -25,10 +25,10 @@ func readFrom(t testing.TB, system string, o foreign.Options, texts ...any) ([]b
 	return rowsOf(t, s)
 }
 
-// resumes holds that an import which is interrupted after any block continues with the rows that follow.
-func resumes(t *testing.T, system string, o foreign.Options, texts ...any) {
+// continues holds that an import which is interrupted after any block continues with the rows that follow.
+func continues(t *testing.T, system string, o foreign.Options, texts ...any) {
 	t.Helper()
-	all, _, err := readFrom(t, system, o, texts...)
+	all, _, err := readDOIs(t, system, o, texts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestDataCite(t *testing.T) {
 {"id":"x","type":"clients","attributes":{"name":"x"}},
 {"id":"10.5072/bad","type":"dois","attributes":{"doi":"10.5072/bad","url":"javascript:alert(1)"}},
 7],"meta":{"total":9},"links":{"next":"https://api.example/dois?page=2"},"included":[{"id":"river.press"}]}`
-	rows, report, err := readFrom(t, "datacite", foreign.Options{}, []byte(page))
+	rows, report, err := readDOIs(t, "datacite", foreign.Options{}, []byte(page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestDataCiteForms(t *testing.T) {
 		"archive":  archive.String(),
 		"archives": zipped(archive.String()),
 	} {
-		rows, report, err := readFrom(t, "datacite", foreign.Options{}, []byte(text))
+		rows, report, err := readDOIs(t, "datacite", foreign.Options{}, []byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -194,13 +194,13 @@ func TestDataCiteBroken(t *testing.T) {
 		`{"data":[` + one + `],"meta"` + "\n" + `{}}`:           "at line 2: a colon",
 		`[` + one + `,` + "\n" + `]`:                            "a value should stand here",
 	} {
-		rows, _, err := readFrom(t, "datacite", foreign.Options{}, []byte(text))
+		rows, _, err := readDOIs(t, "datacite", foreign.Options{}, []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) || len(rows) != 1 {
 			t.Errorf("%q: %d rows, %v; want %q", text, len(rows), err, want)
 		}
 	}
 	long := `{"data":[{"doi":"10.5072/a","titles":[{"title":"` + strings.Repeat("x", 5<<20) + `"}]},` + one + `]}`
-	rows, _, err := readFrom(t, "datacite", foreign.Options{}, []byte(long))
+	rows, _, err := readDOIs(t, "datacite", foreign.Options{}, []byte(long))
 	if err != nil || len(rows) != 2 || rows[0].Err == nil || !strings.Contains(rows[0].Err.Error(), "4194304 are the most") || rows[1].Err != nil {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
@@ -213,7 +213,7 @@ func TestDataCiteLong(t *testing.T) {
 		fmt.Fprintf(&b, `,{"name":"Person Number %d é","affiliation":["Some university"]}`, i)
 	}
 	text := `{"doi":"10.5072/a","creators":[` + b.String()[1:] + `],"titles":[{"title":"A\u0007 title"}],"descriptions":[{"description":"` + strings.Repeat("é ", 7000) + `","descriptionType":"Abstract"}],"xml":"` + strings.Repeat("PHJlc291cmNlLz4K", 1000) + `"}`
-	rows, _, err := readFrom(t, "datacite", foreign.Options{}, []byte(text))
+	rows, _, err := readDOIs(t, "datacite", foreign.Options{}, []byte(text))
 	if err != nil || rows[0].Err != nil {
 		t.Fatal(err, rows)
 	}
@@ -236,7 +236,7 @@ func TestDataCiteResumes(t *testing.T) {
 	for i := range 3000 {
 		fmt.Fprintf(&b, `{"doi":"10.5072/n%d","url":"https://example.org/%d","titles":[{"title":"%s"}]}`+"\n", i, i, strings.Repeat("t", 300))
 	}
-	resumes(t, "datacite", foreign.Options{}, []byte(b.String()), []byte(`{"data":[`+strings.ReplaceAll(strings.TrimSpace(b.String()), "\n", ",")+`]}`))
+	continues(t, "datacite", foreign.Options{}, []byte(b.String()), []byte(`{"data":[`+strings.ReplaceAll(strings.TrimSpace(b.String()), "\n", ",")+`]}`))
 }
 
 func FuzzDataCite(f *testing.F) {
@@ -244,7 +244,7 @@ func FuzzDataCite(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		rows, _, _ := readFrom(t, "datacite", foreign.Options{Format: foreign.DataCiteLines}, []byte(text))
+		rows, _, _ := readDOIs(t, "datacite", foreign.Options{Format: foreign.DataCiteLines}, []byte(text))
 		for _, row := range rows {
 			if (row.Record == nil) == (row.Err == nil) {
 				t.Fatalf("a row without record and error: %+v", row)
