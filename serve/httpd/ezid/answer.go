@@ -74,6 +74,9 @@ func outcomeOf(err error) outcome {
 	if e, ok := errors.AsType[*bad](err); ok {
 		return outcome{e.status, badRequest, true}
 	}
+	if errors.Is(err, stele.ErrSealed) { // the reason is the operator's: it may name where the registry moves to
+		return outcomes[stele.Unavailable]
+	}
 	if errors.Is(err, auth.ErrInClear) {
 		return outcome{http.StatusForbidden, forbidden, true}
 	}
@@ -131,7 +134,7 @@ func brief(text string) string {
 func (c *call) fail(err error) {
 	o := outcomeOf(err)
 	_, limited := errors.AsType[*limit.Refusal](err)
-	if o.status >= http.StatusInternalServerError && !limited && c.r.Context().Err() == nil { // else the client has left
+	if o.status >= http.StatusInternalServerError && !limited && !errors.Is(err, stele.ErrSealed) && c.r.Context().Err() == nil { // else the client has left
 		c.h.o.Log.ErrorContext(c.ctx, "a request of a client of EZID failed", "operation", c.operation, "status", o.status, "error", err.Error())
 	}
 	head := c.w.Header()

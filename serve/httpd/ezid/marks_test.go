@@ -57,3 +57,36 @@ func TestReadersDeleted(t *testing.T) {
 		t.Errorf("the public sees %q", got)
 	}
 }
+
+// TestSealed: a sealed registry is one that can't be written to at present. That says nothing of an identifier, and clients do not see
+// the reason, which is the operator's.
+func TestSealed(t *testing.T) {
+	s := newSite(t)
+	const there, deleted = "ark:/99999/fk4there", "ark:/99999/fk4deleted"
+	s.ask("ed", "PUT", "/id/"+there, "_status: reserved\nerc.who: A").want(t, 201, "success: *")
+	s.ask("ed", "PUT", "/id/"+deleted, "_status: reserved\nerc.who: A").want(t, 201, "success: *")
+	s.ask("ed", "DELETE", "/id/"+deleted, "").want(t, 200, "success: *")
+	if err := s.store.Seal(t.Context(), "it moves to postgres://db.example.org/"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"PUT", "/id/ark:/99999/fk4never", ""},
+		{"PUT", "/id/" + deleted, "erc.who: B"},
+		{"PUT", "/id/" + there + "?update_if_exists=yes", "erc.who: B"},
+		{"POST", "/id/" + there, "erc.who: B"},
+		{"DELETE", "/id/" + there, ""},
+		{"POST", "/shoulder/ark:/99999/fk4", ""},
+		{"POST", "/shoulder/ark:/99999/fk4", "_target: https://example.org/${identifier}"},
+	} {
+		if got := s.ask("ed", c.method, c.path, c.body).want(t, 503, "error: service unavailable"); got.Header.Get("Retry-After") == "" {
+			t.Errorf("%s %s: the client does not learn when to try again", c.method, c.path)
+		}
+	}
+	s.ask("ed", "PUT", "/id/"+there, "").want(t, 400, "error: bad request - identifier already exists")
+	if got := s.view("ed", there)["erc.who"]; got != "A" {
+		t.Errorf("%q", got)
+	}
+	if text := s.log.String(); text != "" {
+		t.Error(text)
+	}
+}

@@ -241,7 +241,7 @@ func (c *call) create() error {
 		switch {
 		case err == nil:
 			return c.success(http.StatusCreated, name, nil)
-		case !errors.Is(err, stele.Conflict):
+		case !isConflict(err):
 			return err
 		}
 		// Another client may have registered it meanwhile; or it can't be registered here.
@@ -257,6 +257,12 @@ func (c *call) create() error {
 
 func (c *call) errExists(id stele.ID) error {
 	return stele.Errorf(c.operation, id, stele.Conflict, "ezid.identifier-exists", "identifier already exists")
+}
+
+// isConflict reports whether a change clashes with what is stored, or with that of another client. A sealed registry refuses every
+// change, which says nothing of the identifier.
+func isConflict(err error) bool {
+	return errors.Is(err, stele.Conflict) && !errors.Is(err, stele.ErrSealed)
 }
 
 // errBusy says that others changed the record again and again.
@@ -306,7 +312,7 @@ func (c *call) revise(id stele.ID, change ezidrecord.Change) error {
 			return c.success(http.StatusOK, ezidrecord.Name(c.h.o.Schemes, id), nil)
 		}
 		now, nerr := c.h.o.Registrar.Get(c.ctx, id)
-		if !errors.Is(err, stele.Conflict) || nerr != nil || now.Version == have.Version {
+		if !isConflict(err) || nerr != nil || now.Version == have.Version {
 			return c.inProfile(c.profiled(have, change), err)
 		}
 	}
@@ -381,7 +387,7 @@ func (c *call) delete() error {
 			return c.success(http.StatusOK, ezidrecord.Name(c.h.o.Schemes, id), nil)
 		case errors.Is(err, stele.Gone):
 			return errNotDeletable()
-		case !errors.Is(err, stele.Conflict):
+		case !isConflict(err):
 			return err
 		}
 	}
