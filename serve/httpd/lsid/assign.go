@@ -166,7 +166,7 @@ func (c *call) assignSuggested(m *message) error {
 			c.sendName(done.ID)
 			return nil
 		}
-		if !errors.Is(err, stele.Conflict) {
+		if !isConflict(err) {
 			return err
 		}
 	}
@@ -201,7 +201,7 @@ func (c *call) assignRevision(m *message) error {
 			c.sendName(done.ID)
 			return nil
 		}
-		if !errors.Is(err, stele.Conflict) {
+		if !isConflict(err) {
 			return err
 		}
 	}

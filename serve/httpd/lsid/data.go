@@ -59,13 +59,17 @@ func locations(rec *stele.Record) (list []stele.Target, absent bool) {
 }
 
 // fixed returns which bytes a record stands for; nil if that is open. If the owner declares that there are none, that is
-// stored now.
+// stored now. If the registry can't be written to at present it stays open, and the next request stores it.
 func (c *call) fixed(rec *stele.Record, absent bool) (*registrar.FixedData, error) {
 	d, err := c.o.Data.FixedData(c.server(), rec.ID)
 	if err != nil || d != nil || !absent {
 		return d, err
 	}
-	return c.fix(rec, registrar.FixedData{Absent: true})
+	d, err = c.fix(rec, registrar.FixedData{Absent: true})
+	if errors.Is(err, stele.ErrSealed) || errors.Is(err, stele.Unavailable) {
+		return nil, nil
+	}
+	return d, err
 }
 
 // errChanged says that a record was replaced by another version while its data were fetched, which takes a while. They
@@ -75,23 +79,24 @@ var errChanged error = &fault{internal, "the record was changed while this reque
 // fix stores which bytes a record stands for.
 func (c *call) fix(rec *stele.Record, d registrar.FixedData) (*registrar.FixedData, error) {
 	kept, err := c.o.Data.FixData(c.server(), rec, d)
-	if errors.Is(err, stele.Conflict) && !errors.Is(err, stele.ErrSealed) {
+	if isConflict(err) {
 		return nil, errChanged
 	}
 	return kept, err
 }
 
-// hasData reports whether the services of a name include those of data.
+// hasData reports whether the services of a name include those of data. It stores nothing, so that the question has an
+// answer while the registry can't be written to.
 func (c *call) hasData(rec *stele.Record) (bool, error) {
-	list, absent := locations(rec)
-	if c.o.Data == nil || len(list) == 0 && !absent {
+	list, _ := locations(rec)
+	if c.o.Data == nil || len(list) == 0 {
 		return false, nil
 	}
-	d, err := c.fixed(rec, absent)
+	d, err := c.o.Data.FixedData(c.server(), rec.ID)
 	if err != nil {
 		return false, err
 	}
-	return len(list) > 0 && (d == nil || !d.Absent), nil
+	return d == nil || !d.Absent, nil
 }
 
 // content answers getData, and with a range getDataByRange, which is sent under the same name (section 4).

@@ -64,6 +64,16 @@ func failf(c code, format string, args ...any) error {
 	return &fault{c, fmt.Sprintf(format, args...)}
 }
 
+// errSealed is what a client learns of a registry that takes no writes ([stele.ErrSealed]). The reason names places that
+// are for the operator.
+var errSealed error = &fault{internal, "the registry takes no changes at present; please try again later"}
+
+// isConflict reports whether a change clashes with what is stored, or with that of another client. A sealed registry
+// refuses every change, which says nothing of the name.
+func isConflict(err error) bool {
+	return errors.Is(err, stele.Conflict) && !errors.Is(err, stele.ErrSealed)
+}
+
 // codeOf returns the code of an error. Kinds of the registry decide where it is not one of the protocol.
 func codeOf(err error) code {
 	if f, ok := errors.AsType[*fault](err); ok {
@@ -85,6 +95,9 @@ func codeOf(err error) code {
 
 // fail answers with an error. What went wrong inside is for the log, and not for the public.
 func (c *call) fail(err error) {
+	if errors.Is(err, stele.ErrSealed) {
+		err = errSealed
+	}
 	code, text := codeOf(err), oneLine(err.Error())
 	var after time.Duration
 	if limited, ok := errors.AsType[*limit.Refusal](err); ok {
