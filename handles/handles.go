@@ -110,6 +110,9 @@ func refuse(code hdl.ResponseCode, text string) *Refusal { return &Refusal{Code:
 // refusalOf is the one table from kinds of errors to response codes. Code 2 makes clients repeat the
 // request by other transports, so it is for our own failures only.
 func refusalOf(err error) *Refusal {
+	if errors.Is(err, stele.ErrSealed) { // a conflict with no handle; its text is the operator's
+		return &Refusal{Code: hdl.ServerBusy, Err: err}
+	}
 	code := hdl.ServerError
 	switch stele.KindOf(err) {
 	case stele.Invalid:

@@ -2,6 +2,7 @@ package handles
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 
@@ -76,5 +77,32 @@ func TestCreateOvertaken(t *testing.T) {
 	}
 	if rec := f.find("20.500.1/new"); rec.State != stele.Active || rec.Version != 3 {
 		t.Errorf("the record has the state %s and the version %d", rec.State, rec.Version)
+	}
+}
+
+// TestSealed: a sealed registry is busy; it says nothing of a handle, and nothing of the reason, which is the operator's.
+func TestSealed(t *testing.T) {
+	f := newFixture(t)
+	f.register("0.NA/20.500.1", admin(100, hdl.MayAddHandle, ann))
+	f.register("20.500.1/there", text(1, "DESC", "a"), admin(100, hdl.MayAddValue|hdl.MayDeleteHandle, ann))
+	if err := f.store.Seal(t.Context(), "it moves to postgres://db.example.org/"); err != nil {
+		t.Fatal(err)
+	}
+	who, err := f.ParseIdentity(ann)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*Change{
+		{Operation: hdl.CreateHandle, Handle: "20.500.1/new", Values: []stele.HandleValue{text(1, "DESC", "a")}},
+		{Operation: hdl.AddValue, Handle: "20.500.1/there", Values: []stele.HandleValue{text(2, "DESC", "b")}},
+		{Operation: hdl.DeleteHandle, Handle: "20.500.1/there"},
+	} {
+		if err := f.Begin(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		err := c.Commit(t.Context(), who)
+		if r, ok := errors.AsType[*Refusal](err); !ok || r.Code != hdl.ServerBusy || r.Text != "" {
+			t.Errorf("operation %d: %v", c.Operation, err)
+		}
 	}
 }
