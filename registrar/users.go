@@ -2,6 +2,7 @@ package registrar
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func (r *Registrar) AddUser(ctx context.Context, u auth.User) (auth.User, error)
 		return auth.User{}, tell(op, err)
 	}
 	err = r.apply(ctx, op, &stele.Commit{Cells: []stele.CellChange{{Name: cell.Name, After: cell.Value}}})
-	if err != nil && stele.KindOf(err) == stele.Conflict {
+	if err != nil && stele.KindOf(err) == stele.Conflict && !errors.Is(err, stele.ErrSealed) {
 		return auth.User{}, userExists(op, u.Name)
 	}
 	if err != nil {

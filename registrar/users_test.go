@@ -97,6 +97,13 @@ func TestUsers(t *testing.T) {
 	if diff := cmp.Diff(list[0], must(f.User(as("ann"), "ann"))(t)); diff != "" {
 		t.Error(diff)
 	}
+	// A sealed registry refuses a new user, whose name is free all the same.
+	if err := f.store.Seal(t.Context(), "it moves"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.AddUser(f.admin, auth.User{Name: "new"}); !errors.Is(err, stele.ErrSealed) {
+		t.Errorf("got %v", err)
+	}
 }
 
 // An administrator alone looks after users; the others see themselves.
