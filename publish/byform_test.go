@@ -135,3 +135,53 @@ func TestByFormSerial(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestByFormBesideNames: rules leave the zone for names that the public may know of, also those that were registered before the
+// namespace was added, and aliases. They stay for others: that a rule leaves must not tell that there is one.
+func TestByFormBesideNames(t *testing.T) {
+	const led, resolver = "RES:http http://example.org/n/7", "s _http._tcp.rules.example."
+	for name, c := range map[string]struct {
+		register func(p *publishtest.Registry)
+		want     string
+	}{
+		"none": {func(*publishtest.Registry) {}, led},
+		"reserved": {func(p *publishtest.Registry) {
+			p.RegisterRecord(&stele.Record{ID: p.ID("urn:example:1"), State: stele.Reserved})
+		}, led},
+		"restricted": {func(p *publishtest.Registry) {
+			p.RegisterRecord(&stele.Record{ID: p.ID("urn:example:1"), Readers: []string{"user:ann"}})
+		}, led},
+		"public": {func(p *publishtest.Registry) { p.RegisterRecord(&stele.Record{ID: p.ID("urn:example:1")}) }, resolver},
+		"withdrawn": {func(p *publishtest.Registry) {
+			r := p.Register("urn:example:1", "http://example.org/")
+			if _, err := p.Registrar.Withdraw(p.Ctx, r.ID, 0, "wrong", stele.ID{}); err != nil {
+				t.Fatal(err)
+			}
+		}, resolver},
+		"alias": {func(p *publishtest.Registry) {
+			p.RegisterRecord(&stele.Record{ID: p.ID("urn:paradisec:x"), Aliases: []stele.ID{p.ID("urn:example:1")}})
+		}, resolver},
+		"name that begins alike": {func(p *publishtest.Registry) { p.RegisterRecord(&stele.Record{ID: p.ID("urn:example2:1")}) }, led},
+	} {
+		for _, before := range []bool{false, true} { // the namespace is there
+			if before && name == "alias" {
+				continue // no store can list it
+			}
+			p := publishtest.New(t)
+			p.Paradisec()
+			if before {
+				c.register(p)
+			}
+			p.Namespace("urn:example", func(ns *stele.Namespace) {
+				ns.Publication = stele.Publication{Zone: "rules.example.", Layout: stele.LayoutRules, Servers: []stele.NameServer{{Name: "ns1.example.net."}}, Resolver: "id.example.org"}
+				ns.Rules = []stele.Rule{byForm(":{n:digit}", "http://example.org/n/{n}", "urn:example:7", "http://example.org/n/7")}
+			})
+			if !before {
+				c.register(p)
+			}
+			if got := p.Walk("urn.example.", "urn:example:7", stele.N2L); got != c.want {
+				t.Errorf("%s, registered before the namespace: %t: %s, want %s", name, before, got, c.want)
+			}
+		}
+	}
+}

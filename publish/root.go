@@ -206,10 +206,12 @@ func (z *Zone) collection(ctx context.Context) (out naptr.Compiled, err error) {
 	cut := naptr.NewMapping(z.zones.schemes, z.ns)
 	c.Tells, c.Full = cut.Tells, true
 	var list []naptr.Named
+	var met metNames
 	for r, err := range z.zones.store.Scan(ctx, z.ns.Scheme, z.ns.Prefix, "") {
 		if err != nil {
 			return out, err
 		}
+		met.add(z, r)
 		if isVisible(r) && z.set.zoneOf(r.ID) == z {
 			list = append(list, naptr.Named{ID: r.ID, Record: r, Namespace: z.set.namespaceOf(r.ID)})
 		}
@@ -223,7 +225,7 @@ func (z *Zone) collection(ctx context.Context) (out naptr.Compiled, err error) {
 		out.Note("zone-note.too-many-for-rules", "it has more than {most} rules, which is too many for the layout rules, and none is published; use the layout names", maxCollection)
 	}
 	if len(z.ns.Rules) > 0 {
-		if err := z.addByForm(ctx, &out, c); err != nil {
+		if err := z.addByForm(ctx, &out, c, met); err != nil {
 			return out, err
 		}
 	}

@@ -167,6 +167,12 @@ func (p *Registry) Register(id string, targets ...string) *stele.Record {
 	for _, text := range targets {
 		r.Targets = append(r.Targets, Target(text))
 	}
+	return p.RegisterRecord(r)
+}
+
+// RegisterRecord adds a record.
+func (p *Registry) RegisterRecord(r *stele.Record) *stele.Record {
+	p.T.Helper()
 	r, err := p.Registrar.Register(p.Ctx, r)
 	if err != nil {
 		p.T.Fatal(err)
