@@ -3,6 +3,7 @@ package handles
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -15,7 +16,16 @@ import (
 // counted is a store that counts the records which are read from it.
 type counted struct {
 	*mem.Store
-	reads atomic.Int64
+	reads  atomic.Int64
+	onSite func() // called after the cell of the site was written
+}
+
+func (c *counted) Apply(ctx context.Context, commit *stele.Commit) error {
+	err := c.Store.Apply(ctx, commit)
+	if c.onSite != nil && slices.ContainsFunc(commit.Cells, func(c stele.CellChange) bool { return c.Name == "handle site" }) {
+		c.onSite()
+	}
+	return err
 }
 
 func (c *counted) Record(ctx context.Context, id stele.ID) (*stele.Record, error) {

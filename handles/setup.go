@@ -94,17 +94,17 @@ func (s *Service) SetUp(ctx context.Context, o Setup) (*Made, error) {
 	case err != nil && !isNew:
 		return nil, err
 	}
-	site, err := s.setSite(ctx, &o)
+	site, own, err := s.setSite(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
 	made := &Made{Site: *site, Admin: Identity{Handle: Bare(id), Index: keyIndex}, Key: o.AdminKey}
 	if isNew {
-		made.Record, err = s.o.Registrar.Register(ctx, &stele.Record{ID: id, State: stele.Active, Values: s.prefixValues(id, site, &o, o.AdminKey)})
+		made.Record, err = s.o.Registrar.Register(ctx, &stele.Record{ID: id, State: stele.Active, Values: s.prefixValues(id, site, &o)})
 	} else {
 		made.Key = adminKey(rec)
 		made.Record, err = s.o.Registrar.Update(ctx, id, rec.Version, func(next *stele.Record) error {
-			next.Values = s.withSites(next.Values, site, &o)
+			next.Values = s.withSites(next.Values, site, &o, own)
 			return nil
 		})
 	}
@@ -166,9 +166,9 @@ func newKey(random io.Reader) (*hdl.PrivateKey, error) {
 }
 
 // setSite makes the site, or brings it up to date. Its number grows when something of it changes, so that clients
-// and registrars know which one is newer.
-func (s *Service) setSite(ctx context.Context, o *Setup) (site *hdl.Site, err error) {
-	_, err = s.o.Registrar.SetHandleSite(ctx, func(kept *registrar.HandleSite) error {
+// and registrars know which one is newer. Own are the digests of the keys that it has or had.
+func (s *Service) setSite(ctx context.Context, o *Setup) (site *hdl.Site, own []string, err error) {
+	kept, err := s.o.Registrar.SetHandleSite(ctx, func(kept *registrar.HandleSite) error {
 		var key hdl.PrivateKey
 		if kept.Key == nil {
 			fresh, err := newKey(o.Random)
@@ -187,10 +187,12 @@ func (s *Service) setSite(ctx context.Context, o *Setup) (site *hdl.Site, err er
 		if octets := site.Append(nil); kept.Octets != nil && !bytes.Equal(octets, kept.Octets) {
 			site.Serial = nextSerial(serial)
 		}
+		noteKeys(kept)
 		kept.Octets = site.Append(nil)
+		noteKeys(kept)
 		return nil
 	})
-	return site, err
+	return site, kept.Keys, err
 }
 
 // nextSerial returns the number after another one; ffff stands for an unknown site.
@@ -225,14 +227,14 @@ func newSite(o *Setup, key *hdl.PrivateKey, serial uint16, at []netip.Addr, flag
 }
 
 // prefixValues returns the values of the record of a prefix.
-func (s *Service) prefixValues(id stele.ID, site *hdl.Site, o *Setup, public []byte) []stele.HandleValue {
+func (s *Service) prefixValues(id stele.ID, site *hdl.Site, o *Setup) []stele.HandleValue {
 	handle := Bare(id)
 	admin := hdl.Admin{Permissions: allRights, Identity: hdl.Reference{Handle: handle, Index: listIndex}}
-	values := s.withSites(nil, site, o)
+	values := s.withSites(nil, site, o, nil)
 	return append(values,
 		s.value(adminIndex, typeAdmin, admin.Append(nil)),
 		s.value(listIndex, typeList, hdl.AppendReferences(nil, []hdl.Reference{{Handle: handle, Index: keyIndex}})),
-		s.value(keyIndex, TypePublicKey, public))
+		s.value(keyIndex, TypePublicKey, o.AdminKey))
 }
 
 // allRights are the rights of 12 digits.
@@ -243,8 +245,8 @@ func (s *Service) value(index uint32, kind string, data []byte) stele.HandleValu
 		Timestamp: uint32(min(max(s.o.Now().Unix(), 0), 1<<32-1))}
 }
 
-// withSites returns values with those of the sites replaced.
-func (s *Service) withSites(values []stele.HandleValue, site *hdl.Site, o *Setup) []stele.HandleValue {
+// withSites returns values with those of the sites replaced. Own are the digests of the keys of sites that are ours.
+func (s *Service) withSites(values []stele.HandleValue, site *hdl.Site, o *Setup, own []string) []stele.HandleValue {
 	sites := []stele.HandleValue{s.value(0, typeSite, site.Append(nil))}
 	if len(o.Mirrors) > 0 {
 		mirror := *site
@@ -260,21 +262,12 @@ func (s *Service) withSites(values []stele.HandleValue, site *hdl.Site, o *Setup
 		}
 		sites = append(sites, s.value(0, typeSite, mirror.Append(nil)))
 	}
-	others := slices.DeleteFunc(slices.Clone(values), func(v stele.HandleValue) bool { return isOwnSite(&v, site.Servers[0].Key) })
+	others := slices.DeleteFunc(slices.Clone(values), func(v stele.HandleValue) bool { return isOwnSite(&v, own) })
 	for i := range sites { // values of others keep their indexes
 		for sites[i].Index = siteIndex; at(others, sites[i].Index) >= 0 || at(sites[:i], sites[i].Index) >= 0; sites[i].Index++ {
 		}
 	}
 	return append(sites, others...)
-}
-
-// isOwnSite reports whether a value is a site all of whose servers have a key, which is ours.
-func isOwnSite(v *stele.HandleValue, key []byte) bool {
-	if !strings.EqualFold(v.Type, typeSite) {
-		return false
-	}
-	site, err := hdl.ParseSite(v.Data)
-	return err == nil && len(site.Servers) > 0 && !slices.ContainsFunc(site.Servers, func(s hdl.Server) bool { return !bytes.Equal(s.Key, key) })
 }
 
 const typeSite = "HS_SITE"
@@ -298,70 +291,36 @@ func NoSite(op string) error {
 }
 
 // RollSite replaces the key of the site. Clients that still know the former one by its number get answers that it
-// signed. The records of all prefixes that name the site are brought up to date.
+// signed. The records of all prefixes that name the site, by this key or an earlier one, are brought up to date.
 func (s *Service) RollSite(ctx context.Context, random io.Reader) (*hdl.Site, error) {
 	fresh, err := newKey(random)
 	if err != nil {
 		return nil, err
 	}
 	public := fresh.Public()
-	var former, next []byte // the public keys
+	next := public.Append(nil)
 	var site hdl.Site
-	_, err = s.o.Registrar.SetHandleSite(ctx, func(kept *registrar.HandleSite) error {
+	kept, err := s.o.Registrar.SetHandleSite(ctx, func(kept *registrar.HandleSite) error {
 		if kept.Key == nil {
 			return NoSite("roll handle key")
 		}
 		if site, err = hdl.ParseSite(kept.Octets); err != nil {
 			return err
 		}
-		former, next = site.Servers[0].Key, public.Append(nil)
+		noteKeys(kept)
 		kept.Former, kept.FormerSerial = kept.Key, site.Serial
 		site.Serial = nextSerial(site.Serial)
 		for i := range site.Servers {
 			site.Servers[i].Key = next
 		}
 		kept.Key, kept.Octets = hdl.AppendKeyFile(nil, fresh), site.Append(nil)
+		noteKeys(kept)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &site, s.replaceKeys(ctx, former, next, site.Serial)
-}
-
-// replaceKeys replaces the key of our sites in the records of all prefixes, those of mirrors too.
-func (s *Service) replaceKeys(ctx context.Context, former, next []byte, serial uint16) error {
-	for name, err := range s.homed(ctx) {
-		if err != nil {
-			return err
-		}
-		id, err := s.Parse(name)
-		if err != nil {
-			return err
-		}
-		_, err = s.o.Registrar.Update(ctx, id, 0, func(rec *stele.Record) error {
-			for i := range rec.Values {
-				v := &rec.Values[i]
-				if !isOwnSite(v, former) {
-					continue
-				}
-				site, err := hdl.ParseSite(v.Data)
-				if err != nil {
-					return err
-				}
-				site.Serial = serial
-				for k := range site.Servers {
-					site.Servers[k].Key = next
-				}
-				v.Data, v.Timestamp = site.Append(nil), s.value(0, "", nil).Timestamp
-			}
-			return nil
-		})
-		if kind := stele.KindOf(err); err != nil && kind != stele.NotFound && kind != stele.Gone {
-			return err
-		}
-	}
-	return nil
+	return &site, s.replaceKeys(ctx, kept.Keys, next, site.Serial)
 }
 
 // bundle returns the zip that a registrar of prefixes asks for: the site in both forms, the public key of the

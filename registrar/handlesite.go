@@ -24,6 +24,10 @@ type HandleSite struct {
 	Former       []byte
 	FormerSerial uint16
 
+	// Keys are the SHA-256 digests, in hexadecimal, of the public keys that the site has or had. By them a site in the
+	// record of a prefix is known as this one, also if a restore brought it back.
+	Keys []string
+
 	By      string
 	Changed time.Time
 }
@@ -34,6 +38,7 @@ type storedSite struct {
 	Key          secret.Value `json:"key,omitzero"`
 	Former       secret.Value `json:"former,omitzero"`
 	FormerSerial uint16       `json:"formerSerial,omitempty"`
+	Keys         []string     `json:"keys,omitempty"`
 	By           string       `json:"by,omitempty"`
 	Changed      time.Time    `json:"changed,omitzero"`
 }
@@ -62,7 +67,7 @@ func (r *Registrar) handleSite(ctx context.Context, op string) (site HandleSite,
 	if err := json.Unmarshal(value, &s); err != nil {
 		return HandleSite{}, nil, refuse(op, stele.ID{}, stele.Internal, "job.cell-damaged", `the cell "{cell}" is damaged: {cause}`, handleSiteCell, err)
 	}
-	site = HandleSite{Octets: s.Octets, FormerSerial: s.FormerSerial, By: s.By, Changed: s.Changed}
+	site = HandleSite{Octets: s.Octets, FormerSerial: s.FormerSerial, Keys: s.Keys, By: s.By, Changed: s.Changed}
 	for _, k := range []struct {
 		place string
 		from  *secret.Value
@@ -114,7 +119,7 @@ func (r *Registrar) SetHandleSite(ctx context.Context, change func(*HandleSite) 
 
 // sealSite returns the site as its cell has it, and under which key its keys are encrypted.
 func (r *Registrar) sealSite(ctx context.Context, site *HandleSite) (value []byte, key string, err error) {
-	s := storedSite{Octets: site.Octets, FormerSerial: site.FormerSerial, By: site.By, Changed: site.Changed}
+	s := storedSite{Octets: site.Octets, FormerSerial: site.FormerSerial, Keys: site.Keys, By: site.By, Changed: site.Changed}
 	for _, k := range []struct {
 		place string
 		from  []byte
