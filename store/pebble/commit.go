@@ -265,6 +265,7 @@ func (g *group) add(q *request) error {
 	if err := t.putZones(q); err != nil {
 		return err
 	}
+	t.repeats = q.repeats
 	t.accept(q.replay)
 	g.putAudit(&q.audit)
 	g.namespaceVersions += uint64(len(q.namespaces))

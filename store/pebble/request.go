@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type request struct {
 
 	generations *generationChange // the same
 
+	repeats    bool    // a record in it comes with several versions
 	erases     bool    // a version in it erases earlier ones; see erase.go
 	records    []entry // in the order of their keys if they are many
 	namespaces []namespaceEntry
@@ -118,7 +120,10 @@ func (q *request) encodeNamed(c *stele.Commit) error {
 	}
 	if len(q.records) > fewWrites { // in order they are looked up and written faster
 		// Versions of one record stay in their order.
-		slices.SortStableFunc(q.records, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
+		slices.SortFunc(q.records, func(a, b entry) int { return cmp.Or(bytes.Compare(a.key, b.key), a.turn-b.turn) })
+	}
+	for i := 1; i < len(q.records) && !q.repeats; i++ {
+		q.repeats = bytes.Equal(q.records[i-1].key, q.records[i].key)
 	}
 	for _, n := range c.Namespaces {
 		e := newNamespaceEntry(n)

@@ -29,6 +29,7 @@ type tx struct {
 	feed    []byte // entries of the change feed
 	changes []int  // where each ends
 	runs    stele.ZoneRuns
+	repeats bool // some keys come several times
 }
 
 type keyValue struct{ key, value []byte }
@@ -159,9 +160,13 @@ func (t *tx) sortWrites() {
 	}
 	t.writes = t.writes[:0]
 	order := func(a, b keyValue) int { return bytes.Compare(a.key, b.key) }
+	sort := slices.SortFunc[[]keyValue]
+	if t.repeats {
+		sort = slices.SortStableFunc[[]keyValue] // takes longer
+	}
 	for _, list := range families {
 		if !slices.IsSortedFunc(list, order) {
-			slices.SortStableFunc(list, order)
+			sort(list, order)
 		}
 		t.writes = append(t.writes, list...)
 	}
