@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -51,6 +52,9 @@ func (c *Counts) count(row *Row) {
 		c.New++
 	}
 }
+
+// ErrUnchanged says of a row that the registry has already what it says; see [registrar.ErrUnchanged].
+var ErrUnchanged = registrar.ErrUnchanged
 
 // Unchanged reports whether the registry has already what the row says.
 func (r *Row) Unchanged() bool { return errors.Is(r.Err, registrar.ErrUnchanged) }
@@ -317,6 +321,14 @@ func Ingest(ctx context.Context, to Destination, rows []*Row, o registrar.Import
 		}
 		if o.Earlier != nil {
 			o.Earlier[i] = row.Earlier
+		}
+		if row.Version != 0 && o.Versions == nil {
+			o.Versions = make([]uint64, len(rows))
+		}
+	}
+	if len(o.Versions) == len(rows) {
+		for i, row := range rows {
+			o.Versions[i] = cmp.Or(o.Versions[i], row.Version)
 		}
 	}
 	if o.DryRun {

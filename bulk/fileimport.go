@@ -19,6 +19,7 @@ type FileOptions struct {
 	Again     bool   // start over, even if an earlier import of the file is complete
 	Fresh     bool   // ignore the times and authors of creation and change that records give
 	Secrets   bool   // records may have secrets in clear, which the registry encrypts
+	MarkFirst bool   // keep the number of the import before the first record is written
 
 	KeepTypes []string // types of handle values that are left out, which registered records keep
 
@@ -107,7 +108,7 @@ func (im *FileImport) begin(ctx context.Context, to Destination, key string, tit
 	f := im.File
 	label := filepath.Base(f.Name)
 	im.Importer = &Importer{
-		To: to, Label: label[:min(len(label), registrar.MaxLabel)], ChunkRows: o.ChunkRows, MaxErrors: o.MaxErrors, Update: o.Update, Fresh: o.Fresh, DryRun: o.DryRun, Secrets: o.Secrets, KeepTypes: o.KeepTypes,
+		To: to, Label: label[:min(len(label), registrar.MaxLabel)], ChunkRows: o.ChunkRows, MaxErrors: o.MaxErrors, Update: o.Update, Fresh: o.Fresh, DryRun: o.DryRun, Secrets: o.Secrets, MarkFirst: o.MarkFirst, KeepTypes: o.KeepTypes,
 		Rejects: &Rejects{Path: o.Rejects, Out: o.Complaints, Header: title}, Changed: o.Changed,
 	}
 	if o.Rejects == "" && f.Path != "" {

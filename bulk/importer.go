@@ -50,6 +50,7 @@ type Importer struct {
 	Fresh     bool   // ignore the times and authors of creation and change that records give
 	DryRun    bool   // write nothing
 	Secrets   bool   // records may have secrets in clear, which the registry encrypts
+	MarkFirst bool   // keep the number of the import before the first record is written
 
 	KeepTypes []string // types of handle values that are left out, which registered records keep
 
@@ -126,7 +127,14 @@ func (im *Importer) Run(ctx context.Context, rows Rows, explain func(error) erro
 
 // begin returns the number of the import.
 func (im *Importer) begin(ctx context.Context) (number uint64, err error) {
-	im.Mark.Import, err = im.To.BeginImport(ctx, im.Label)
+	if im.Mark.Import, err = im.To.BeginImport(ctx, im.Label); err != nil || !im.MarkFirst || im.Key == "" {
+		return im.Mark.Import, err
+	}
+	mark := Bookmark{Import: im.Mark.Import}
+	data, err := json.Marshal(&mark)
+	if err == nil {
+		_, err = im.To.Ingest(ctx, nil, registrar.ImportOptions{Import: mark.Import, Name: im.Key, Bookmark: data})
+	}
 	return im.Mark.Import, err
 }
 

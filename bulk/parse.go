@@ -18,6 +18,7 @@ type Parser struct {
 	Header    Header // nil for JSON
 	Title     []byte // the header as it stands in the file
 	Delimiter byte
+	Versions  bool // the version that a line says is the one that the registered record must have
 
 	schemes *stele.Schemes
 	format  Format
@@ -101,6 +102,11 @@ func (p *Parser) parseJSON(b *Block) {
 // parseLine reads a line of JSON. A record that may be merged with a registered one is
 // judged when that is done.
 func (p *Parser) parseLine(row *Row) {
+	defer func() {
+		if p.Versions && row.Record != nil {
+			row.Version = row.Record.Version
+		}
+	}()
 	text := row.Text
 	if p.format.Placeholder != nil {
 		if text, row.Err = p.nameLine(row); row.Err != nil {

@@ -42,6 +42,7 @@ type Row struct {
 	Record    *stele.Record
 	Earlier   []*stele.Record // the record's versions before this one, the oldest first; nil when they were not written
 	Patch     []byte          // what is merged with a registered record, as a document; nil if the record says everything
+	Version   uint64          // that the registered record must have, which the row changes in any case; 0: none is asked for
 	Namespace *stele.Namespace
 	Progress  registrar.Progress      // of the namespace's minter, in another registry or program
 	Nameless  bool                    // a name will be made for it; Record has a placeholder

@@ -419,7 +419,7 @@ func (c *Change) write(ctx context.Context) error {
 	r := c.s.o.Registrar
 	switch {
 	case c.Operation == hdl.DeleteHandle:
-		_, err := r.Withdraw(ctx, c.before.ID, c.before.Version, "deleted by its administrator through the Handle protocol", stele.ID{})
+		_, err := r.Withdraw(ctx, c.before.ID, c.before.Version, destination.DeletedByClient, stele.ID{})
 		return err
 	case c.Operation == hdl.CreateHandle && c.before == nil:
 		return c.create(ctx, c.stamped(nil))
@@ -445,7 +445,7 @@ func (c *Change) create(ctx context.Context, values []stele.HandleValue) error {
 		_, err := c.s.o.Registrar.Register(ctx, &stele.Record{ID: c.id, Spelling: spelling, State: stele.Active, Values: values})
 		return err
 	}
-	if rec.State != stele.Withdrawn || !auth.IsHandle(rec.By) || rec.ID != c.id {
+	if !destination.IsDeleted(rec) && !(rec.State == stele.Withdrawn && auth.IsHandle(rec.By)) || rec.ID != c.id {
 		return refuse(hdl.HandleExists, "")
 	}
 	_, err := c.s.o.Registrar.Revive(ctx, c.id, rec.Version, func(next *stele.Record) error {

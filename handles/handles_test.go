@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
@@ -231,6 +232,11 @@ func TestCreate(t *testing.T) {
 	if rec = f.find("20.500.1/NEW"); rec.State != stele.Active || rec.Version != 3 || rec.Tombstone != nil {
 		t.Errorf("it is %s, version %d", rec.State, rec.Version)
 	}
+	// A batch file of the Handle System deletes as a client does.
+	if _, err := f.r.Withdraw(f.admin, rec.ID, 0, destination.DeletedByBatch, stele.ID{}); err != nil {
+		t.Fatal(err)
+	}
+	f.want("create after a batch file deleted it", f.do(ann, create()), hdl.Success)
 	if _, err := f.r.Withdraw(f.admin, rec.ID, 0, "the archive says so", stele.ID{}); err != nil {
 		t.Fatal(err)
 	}

@@ -27,9 +27,10 @@ type ImportOptions struct {
 	// what it leaves out is removed, except names and signatures.
 	Lines [][]byte
 
-	// Versions are the versions that the records must have that an update changes, in their
-	// order: one that another user changed meanwhile is refused. Nil: any version. A record may come
-	// once only then.
+	// Versions are the versions that registered records must have, in the order of the records: one that another
+	// user changed meanwhile is refused. A record with a version here is changed, whether or not Update is
+	// set; 0 asks for nothing. Nil: any version. A record may come once only then. A record to which the
+	// same import has given the next version, with the same content, is unchanged: the chunk came before.
 	Versions []uint64
 
 	// Earlier are the versions that new records had in another registry before the ones in the
@@ -186,15 +187,49 @@ type intake struct {
 func (in *intake) find(ctx context.Context) error {
 	in.before = make([]*stele.Record, len(in.records))
 	if !in.o.Update {
-		return in.findSecrets(ctx)
+		if err := in.findSecrets(ctx); err != nil || in.o.Versions == nil {
+			return err
+		}
 	}
-	return in.lookUpAll(ctx, func(int) bool { return true }, func(i int, before *stele.Record) {
+	return in.lookUpAll(ctx, func(i int) bool { return in.o.Update || in.expects(i) != 0 }, func(i int, before *stele.Record) {
 		if rec := in.records[i]; before.ID != rec.ID {
 			in.errs[i] = in.aliased(ctx, rec, before)
 		} else {
 			in.before[i] = before
 		}
 	})
+}
+
+// expects returns the version that the registered record must have; 0 for any, or none.
+func (in *intake) expects(i int) uint64 {
+	if in.o.Versions == nil {
+		return 0
+	}
+	return in.o.Versions[i]
+}
+
+// expected makes sure that a registered record has the version that the caller has seen. It reports whether the same
+// import has made another one of it meanwhile: a chunk whose answer was lost is sent again.
+func (in *intake) expected(ctx context.Context, i int, at *lookup) (again bool, err error) {
+	rec, before, want := in.records[i], in.before[i], in.expects(i)
+	if want == 0 || before != nil && before.Version == want {
+		return false, nil
+	}
+	if err := authorise(ctx, "import", rec.ID, at.ancestorsOf(rec.ID)); err != nil {
+		return false, err
+	}
+	if before == nil {
+		return false, refuse("import", rec.ID, stele.NotFound, "record.version-not-registered", "it is not registered, so that its version {expected} can't be changed; look at it again", want)
+	}
+	if before.Version == want+1 && before.Import != 0 && before.Import == in.o.Import {
+		return true, nil
+	}
+	return false, in.outdated(i)
+}
+
+// outdated refuses a record that has another version than the caller has seen.
+func (in *intake) outdated(i int) error {
+	return refuse("import", in.records[i].ID, stele.Conflict, "record.version-not-expected", "it has version {version}, not {expected}; look at it again", in.before[i].Version, in.o.Versions[i])
 }
 
 // lookUps is how many records are looked up at once: each is a query to the database,
@@ -268,11 +303,9 @@ func (in *intake) prepare(ctx context.Context) {
 // ready judges one record.
 func (in *intake) ready(ctx context.Context, i int) error {
 	rec, before, at := in.records[i], in.before[i], in.namespaceTree.lookup()
-	if before != nil && in.o.Versions != nil && before.Version != in.o.Versions[i] {
-		if err := authorise(ctx, "import", rec.ID, at.ancestorsOf(rec.ID)); err != nil {
-			return err
-		}
-		return refuse("import", rec.ID, stele.Conflict, "record.version-not-expected", "it has version {version}, not {expected}; look at it again", before.Version, in.o.Versions[i])
+	again, err := in.expected(ctx, i, at)
+	if err != nil {
+		return err
 	}
 	if before != nil && in.o.Lines != nil {
 		patched, err := Patch(in.schemes, before, in.o.Lines[i])
@@ -336,6 +369,9 @@ func (in *intake) ready(ctx context.Context, i int) error {
 	if before != nil && sameRecord(before, rec) {
 		rec.Version = before.Version
 		return ErrUnchanged
+	}
+	if again {
+		return in.outdated(i)
 	}
 	return nil
 }

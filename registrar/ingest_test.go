@@ -146,6 +146,46 @@ func TestIngestUpdates(t *testing.T) {
 	}
 }
 
+// A record with an expected version is changed without Update too, and only in that version. A chunk that is sent again, because the
+// answer was lost, changes nothing.
+func TestIngestVersions(t *testing.T) {
+	f := newFixture(t)
+	f.space("ark:12345", owner("ann"))
+	f.registered("ark:12345/one")
+	f.registered("ark:12345/two")
+	number := must(f.BeginImport(as("ann"), "x"))(t)
+	chunk := func() []*stele.Record {
+		return []*stele.Record{
+			f.record("ark:12345/one", "https://example.org/new"), f.record("ark:12345/two", "https://example.org/new"),
+			f.record("ark:12345/three", "https://example.org/3"), f.record("ark:12345/four", "https://example.org/4"),
+		}
+	}
+	o := ImportOptions{Import: number, Versions: []uint64{1, 7, 0, 2}}
+	rehearsed := o
+	rehearsed.DryRun = true
+	want := [][]string{{"", "conflict", "", "not found"}, {"", "conflict", "", "not found"}, {"same", "conflict", "same", "not found"}}
+	for round, o := range []ImportOptions{rehearsed, o, o} {
+		if diff := cmp.Diff(want[round], kinds(must(f.Ingest(as("ann"), chunk(), o))(t))); diff != "" {
+			t.Errorf("round %d: %s", round, diff)
+		}
+	}
+	if rec := must(f.Get(f.admin, f.id("ark:12345/one")))(t); rec.Version != 2 || rec.Targets[0].URL != "https://example.org/new" {
+		t.Errorf("got %+v", rec)
+	}
+	// Something else is not the same chunk, and another import is another one.
+	other := f.record("ark:12345/one", "https://example.org/other")
+	for _, o := range []ImportOptions{{Import: number, Versions: []uint64{1}}, {Import: must(f.BeginImport(as("ann"), "y"))(t), Versions: []uint64{1}}} {
+		if diff := cmp.Diff([]string{"conflict"}, kinds(must(f.Ingest(as("ann"), []*stele.Record{clone(other)}, o))(t))); diff != "" {
+			t.Error(diff)
+		}
+	}
+	// With Update the same record may come twice.
+	twice := []*stele.Record{f.record("ark:12345/two", "https://example.org/2"), f.record("ark:12345/two", "https://example.org/3")}
+	if diff := cmp.Diff([]string{"", ""}, kinds(must(f.Ingest(as("ann"), twice, ImportOptions{Update: true, Versions: []uint64{1, 2}}))(t))); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestIngestKeeps(t *testing.T) {
 	f := newFixture(t)
 	f.space("ark:12345", owner("ann"))

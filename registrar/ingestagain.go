@@ -60,6 +60,12 @@ func (r *Registrar) ingestAgain(ctx context.Context, records []*stele.Record, fi
 				early.Earlier[j] = o.Earlier[i]
 			}
 		}
+		if o.Versions != nil {
+			early.Versions = make([]uint64, len(wave))
+			for j, i := range wave {
+				early.Versions[j] = o.Versions[i]
+			}
+		}
 		if o.Changed != nil {
 			early.Changed = func(j int, fields []FieldChange) { o.Changed(wave[j], fields) }
 		}

@@ -38,7 +38,7 @@ func (in *intake) findSecrets(ctx context.Context) error {
 	if !in.o.Secrets {
 		return nil
 	}
-	return in.lookUpAll(ctx, func(i int) bool { return hasClearSecret(in.records[i]) }, func(i int, have *stele.Record) {
+	return in.lookUpAll(ctx, func(i int) bool { return in.expects(i) == 0 && hasClearSecret(in.records[i]) }, func(i int, have *stele.Record) {
 		rec := in.records[i]
 		if in.errs[i] = in.keepSecrets(ctx, have, rec); in.errs[i] == nil && hasClearSecret(rec) {
 			in.errs[i] = differs(rec)

@@ -19,7 +19,7 @@ func (in *intake) recognise(ctx context.Context) error {
 		switch rec := in.records[i]; {
 		case saysSame(have, rec):
 			rec.Version, in.errs[i] = have.Version, ErrUnchanged
-		case have.ID == rec.ID && !in.o.Update:
+		case have.ID == rec.ID && !in.o.Update && in.expects(i) == 0:
 			in.errs[i] = differs(rec)
 		}
 	})

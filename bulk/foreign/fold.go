@@ -66,6 +66,7 @@ const (
 	maxOpBytes = 256 << 20 // of them
 	maxHomed   = 1_000_000
 	maxHeads   = 10_000 // rows that belong to no record
+	maxLists   = 256    // names that are looked up together
 )
 
 func newFolded(s *Source, texts []*window) *folded {
@@ -218,17 +219,30 @@ func (f *folded) next() (*bulk.Block, error) {
 	b := &bulk.Block{Rows: f.heads}
 	f.heads = nil
 	// Names that are gone in the end give no rows: a block without rows would end the import.
-	for len(b.Rows) == 0 || b.Size < windowBytes {
-		_, list, err := f.sorter.next()
-		if err == io.EOF {
-			break
-		} else if err != nil {
-			return nil, err
+	for end := false; !end && (len(b.Rows) == 0 || b.Size < windowBytes); {
+		var lists [][]entry
+		size := 0
+		for len(lists) < maxLists && size < windowBytes {
+			_, list, err := f.sorter.next()
+			if end = err == io.EOF; end {
+				break
+			} else if err != nil {
+				return nil, err
+			}
+			lists = append(lists, list)
+			for i := range list {
+				size += len(list[i].data)
+			}
 		}
-		f.done++
-		rows, bytes := f.fold(list)
-		if b.Rows = append(b.Rows, rows...); len(b.Rows) > 0 {
-			b.Size += bytes + 64
+		for i, registered := range f.lookUp(lists) {
+			f.done++
+			if registered != nil && isLost(registered.err) {
+				return nil, registered.err
+			}
+			rows, bytes := f.fold(lists[i], registered)
+			if b.Rows = append(b.Rows, rows...); len(b.Rows) > 0 {
+				b.Size += bytes + 64
+			}
 		}
 	}
 	if len(b.Rows) == 0 {
@@ -238,109 +252,10 @@ func (f *folded) next() (*bulk.Block, error) {
 	return b, nil
 }
 
-// fold makes of what was done with a record what it is in the end: a row for it, if it is there, and one
-// for each thing that can't be done. If something can't be read, and nothing later says all of the record,
-// what the record is in the end is not known: it is refused as a whole.
-func (f *folded) fold(list []entry) (rows []bulk.Row, size int) {
-	var values []hdl.Value
-	there, unknown, name, line, more := false, false, "", 0, 0
-	refuse := func(o *op, err error) {
-		if len(rows) == maxNotes {
-			more++
-			return
-		}
-		rows = append(rows, bulk.Row{Line: o.line, Err: err})
-	}
-	find := func(index uint32) int {
-		return slices.IndexFunc(values, func(v hdl.Value) bool { return v.Index == index })
-	}
-	for _, e := range list {
-		if e.seq <= f.since {
-			continue
-		}
-		o, err := parseOp(e.data)
-		if err != nil { // we wrote it
-			refuse(&o, err)
-			unknown = true
-			continue
-		}
-		size += len(e.data)
-		if !there {
-			name, line = o.name, o.line
-		}
-		if o.kind == opDelete && unknown {
-			values, there, unknown = nil, false, false
-			continue
-		}
-		if command, ok := commands[o.kind]; ok && o.kind != opCreate && !there {
-			refuse(&o, failf(stele.NotFound, "import.foreign-not-created", "{command} {name}: this file does not create that handle, so that it is not known which values it has; import the file that creates it, or a dump, together with this one", command, o.name))
-			continue
-		}
-		switch o.kind {
-		case opSet:
-			values, there, unknown = o.values, true, false
-		case opErase:
-			values, there, unknown = nil, false, false
-		case opPut:
-			if find(o.values[0].Index) >= 0 {
-				refuse(&o, failf(stele.Conflict, "import.foreign-index-twice", "{name} has the value {index} twice", o.name, o.values[0].Index))
-				continue
-			}
-			values, there = append(values, o.values[0]), true
-		case opCreate:
-			if there {
-				refuse(&o, failf(stele.Conflict, "import.foreign-created-twice", "CREATE {name}: the handle is there already; the first one counts", o.name))
-				continue
-			}
-			values, there = o.values, true
-		case opAdd:
-			if at := slices.IndexFunc(o.values, func(v hdl.Value) bool { return find(v.Index) >= 0 }); at >= 0 {
-				refuse(&o, failf(stele.Conflict, "import.foreign-index-taken", "ADD {name}: the handle has a value {index} already", o.name, o.values[at].Index))
-				continue
-			}
-			values = append(values, o.values...)
-		case opModify:
-			if at := slices.IndexFunc(o.values, func(v hdl.Value) bool { return find(v.Index) < 0 }); at >= 0 {
-				refuse(&o, failf(stele.NotFound, "import.foreign-index-missing", "{command} {name}: the handle has no value {index}", commands[o.kind], o.name, o.values[at].Index))
-				continue
-			}
-			for _, v := range o.values {
-				values[find(v.Index)] = v
-			}
-		case opRemove:
-			if at := slices.IndexFunc(o.index, func(i uint32) bool { return find(i) < 0 }); at >= 0 {
-				refuse(&o, failf(stele.NotFound, "import.foreign-index-missing", "{command} {name}: the handle has no value {index}", commands[o.kind], o.name, o.index[at]))
-				continue
-			}
-			values = slices.DeleteFunc(values, func(v hdl.Value) bool { return slices.Contains(o.index, v.Index) })
-		case opDelete:
-			values, there = nil, false
-		case opFault:
-			unknown = true
-			refuse(&o, failf(stele.Invalid, "", "{cause}", stele.ReceivedMessage("import.foreign-part-unreadable", o.text, nil)))
-		}
-	}
-	if more > 0 {
-		rows = append(rows, bulk.Row{Line: line, Err: failf(stele.Invalid, "import.foreign-faults-more", "{count} more things of {name} can't be done, which are not listed", more, stele.Quote(name))})
-	}
-	switch {
-	case !there:
-		return rows, size
-	case unknown:
-		err := failf(stele.Invalid, "import.foreign-record-incomplete", "{name} is left out, because a part of it can't be read; correct that part, and import the file again", stele.Quote(name))
-		return append(rows, bulk.Row{Line: line, Err: err}), size
-	}
-	return append(rows, f.row(name, line, values)), size
-}
-
 // row makes the row of a record, which parse completes.
 func (f *folded) row(name string, line int, stored []hdl.Value) bulk.Row {
 	for i := range stored {
-		if v := &stored[i]; isSecret(string(v.Type)) {
-			if n, _, ok := cutNumber(v.Data); ok && n < uint64(len(f.secrets)) {
-				v.Data = f.secrets[n]
-			}
-		}
+		f.reveal(&stored[i])
 	}
 	row := bulk.Row{Line: line}
 	values, err := fromWire(stored)
@@ -352,8 +267,21 @@ func (f *folded) row(name string, line int, stored []hdl.Value) bulk.Row {
 	return row
 }
 
-// parse implements part.
+// reveal gives a value of a file its secret, if it is one.
+func (f *folded) reveal(v *hdl.Value) {
+	if !isSecret(string(v.Type)) {
+		return
+	}
+	if n, _, ok := cutNumber(v.Data); ok && n < uint64(len(f.secrets)) {
+		v.Data = f.secrets[n]
+	}
+}
+
+// parse implements part. The row of a registered record is complete.
 func (f *folded) parse(row *bulk.Row) {
+	if row.Version != 0 {
+		return
+	}
 	rec := row.Record
 	row.Record = nil
 	f.s.build(row, rec.Spelling, rec.Values)

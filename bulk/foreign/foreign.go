@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
@@ -43,6 +44,8 @@ type Options struct {
 	Merges     bool              // a registered record keeps what Handle values do not say
 	Namespaces bool              // make namespaces for prefixes that have none
 	Has        func(string) bool // whether a prefix has a namespace, such as 20.500.12345/
+	Registered Registered        // where batch files find handles that they do not create
+	Now        func() time.Time  // when values are written that a batch file changes there
 	Map        map[string]string // what tables and columns of SQL are called there, and their usual names
 	Prefix     string            // stands before names that are not identifiers in the files, such as "hdl:"
 	TempDir    string            // where files are sorted; "" for the system's folder
@@ -78,6 +81,7 @@ type Source struct {
 	missing []string
 	seen    map[string]bool // prefixes
 	notes   []error
+	number  uint64 // of the import, if an earlier run has begun
 	err     error
 
 	progress func() int64   // how much is read, if the files do not say it; may be nil

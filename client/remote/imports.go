@@ -50,6 +50,9 @@ func (r *Registry) Bookmark(ctx context.Context, name string) ([]byte, error) {
 func (r *Registry) Ingest(ctx context.Context, records []*stele.Record, o registrar.ImportOptions) ([]error, error) {
 	var text []byte
 	for i, rec := range records {
+		if o.Versions != nil {
+			rec.Version = o.Versions[i] // which its line, if there is one, has too
+		}
 		if o.Lines != nil {
 			text = append(text, bytes.TrimSpace(o.Lines[i])...)
 		} else {
@@ -127,6 +130,9 @@ func (r *Registry) ingest(ctx context.Context, text []byte, o registrar.ImportOp
 	}
 	if len(o.KeepTypes) > 0 {
 		q.query.Set("keep-types", strings.Join(o.KeepTypes, ","))
+	}
+	if o.Versions != nil {
+		q.query.Set("if-version", "true")
 	}
 	if len(text) == 0 {
 		q.body = []byte("\n") // for the bookmark alone

@@ -63,11 +63,12 @@ semicolons or tabs.
 
 With --from handle import reads the files of a Handle server: a JSON export, text dumps
 of Berkeley DB (handles-*.dump, nas-*.dump) with the log dbtxns.log, dumps of PostgreSQL
-and MySQL, and batch files. Name files that belong together in one command. Prefixes,
-indexes, order, TTLs, timestamps, permissions and references stay as they are. Import
-leaves out values that grant rights (HS_ADMIN, HS_VLIST, HS_PUBKEY) unless --with-admins
-is given, and secrets (HS_SECKEY) unless --with-secrets is given; it tells how many. The
-registry keeps secrets encrypted. docs/import.md describes the formats.
+and MySQL, and batch files, whose commands also change handles that are registered here.
+Name files that belong together in one command. Prefixes, indexes, order, TTLs,
+timestamps, permissions and references stay as they are. Import leaves out values that
+grant rights (HS_ADMIN, HS_VLIST, HS_PUBKEY) unless --with-admins is given, and secrets
+(HS_SECKEY) unless --with-secrets is given; it tells how many. The registry keeps secrets
+encrypted. docs/import.md describes the formats.
 
 With --from handle --live SERVER the arguments are prefixes, and import reads their handles
 from a Handle server that runs, as the administrator --identity. It lists the names first,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -159,9 +160,13 @@ func (p *program) importFiles(ctx context.Context, l *Registry, files []*bulk.Fi
 	if o.handle.from == string(foreign.Auto) {
 		fmt.Fprintf(p.stderr, "import: the files are those of %s (--from %s)\n", source.System().Title, source.System().Name)
 	}
-	o.Columns, o.Secrets, o.KeepTypes = nil, o.handle.secrets, reads.LeftOut()
+	o.Columns, o.Secrets, o.KeepTypes, o.MarkFirst = nil, o.handle.secrets, reads.LeftOut(), source.Changes()
 	err = p.runImport(ctx, l, o, func(o bulk.FileOptions) (*bulk.FileImport, error) {
-		return bulk.NewRowsImport(ctx, l, source, files[0], source.Key(), o)
+		im, err := bulk.NewRowsImport(ctx, l, source, files[0], source.Key(), o)
+		if err == nil {
+			source.Continues(im.Mark.Import)
+		}
+		return im, err
 	}, size)
 	p.tellLeftOut(source.Report())
 	return errors.Join(err, source.Close())
@@ -185,6 +190,10 @@ func (p *program) foreignOptions(ctx context.Context, l *Registry, o *importOpti
 		System: o.handle.from, Prefix: o.handle.prefix, Find: func(key stele.NamespaceKey) *stele.Namespace { return kept[key] },
 		Schemes: l.Schemes, Format: foreign.Format(o.handle.format), Admins: o.handle.admins, Secrets: o.handle.secrets,
 		Merges: o.Update && !o.Replace, Namespaces: o.handle.namespaces, Has: func(prefix string) bool { return have[prefix] }, Map: names,
+		Registered: foreign.Registered{
+			Get:     func(id stele.ID) (*stele.Record, error) { return l.Get(ctx, id) },
+			History: func(id stele.ID) iter.Seq2[*stele.Record, error] { return l.History(ctx, id) },
+		}, Now: p.now,
 	}, err
 }
 

@@ -28,6 +28,18 @@ const (
 	HandleMark   = "hdl:"
 )
 
+// Why a handle is withdrawn that the Handle System deletes: a client of its protocol, or one of its batch files.
+const (
+	DeletedByClient = "deleted by its administrator through the Handle protocol"
+	DeletedByBatch  = "deleted by a batch file of the Handle System"
+)
+
+// IsDeleted reports whether the Handle System has deleted a handle, so that it may create the handle again. One that was withdrawn in
+// another way stays so.
+func IsDeleted(r *stele.Record) bool {
+	return r.State == stele.Withdrawn && r.Tombstone != nil && (r.Tombstone.Reason == DeletedByClient || r.Tombstone.Reason == DeletedByBatch)
+}
+
 // Shown returns the identifier of a record as people see it. For a handle, and so for a DOI,
 // it has the owner's spelling, in which it was registered: case does not count there, and the
 // canonical form is in upper case. Programs compare canonical forms.

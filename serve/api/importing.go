@@ -47,6 +47,7 @@ func (h *Handler) importOperations() []operation {
 			{name: "import", kind: numberKind, min: 1, about: "the number of the import that this is a part of, which beginImport gave; without it the import gets one", example: "17"},
 			{name: "keep", kind: flagKind, usual: "false", about: "believe when records were created and changed, and by whom; for administrators"},
 			{name: "keep-types", min: 1, max: 1000, about: "types of handle values that the lines leave out, with commas between them; a registered record keeps its values of these types", example: "HS_ADMIN,HS_SECKEY"},
+			{name: "if-version", kind: flagKind, usual: "false", about: "a line that has a version changes that version of a registered record, also without update; it is refused if the record has another version by now"},
 			{name: "dry-run", kind: flagKind, usual: "false", about: "find out what would be refused, and write nothing. What an earlier chunk would have written is not seen"},
 			{name: "each", kind: flagKind, usual: "false", about: "tell what became of each line, not only of those that were refused"},
 		},
@@ -123,7 +124,7 @@ func (h *Handler) importRecords(c *call) error {
 	c.ctx = context.WithoutCancel(c.ctx)
 	ctx, stop := c.running()
 	defer stop()
-	flow := startFlow(ctx, c, im.mark.Lines, im.merges)
+	flow := startFlow(ctx, c, im.mark.Lines, im.merges, c.flag("if-version"))
 	defer flow.end()
 	err := im.commit(ctx, flow.Flow)
 	if err != nil && im.out != nil {
@@ -260,11 +261,13 @@ type flow struct {
 	cancel context.CancelFunc
 }
 
-// startFlow begins to read, after so many lines.
-func startFlow(ctx context.Context, c *call, line int, merges bool) *flow {
+// startFlow begins to read, after so many lines. With versions, lines say which version of a record they change.
+func startFlow(ctx context.Context, c *call, line int, merges, versions bool) *flow {
 	ctx, cancel := context.WithCancel(ctx)
 	in := bulk.NewLines(&steady{ctx: ctx, c: c, left: c.h.o.Patience}, line, maxLine)
-	return &flow{bulk.NewLineParser(c.h.o.Schemes, maxLine, merges).Flow(ctx, in, inFlight, cut), c, cancel}
+	parser := bulk.NewLineParser(c.h.o.Schemes, maxLine, merges)
+	parser.Versions = versions
+	return &flow{parser.Flow(ctx, in, inFlight, cut), c, cancel}
 }
 
 // end ends reading, and waits for it: the body must not be used after the request was
