@@ -144,7 +144,10 @@ func (p *dumpPart) skip(end int64, line int) error {
 }
 
 // parse implements part.
-func (p *dumpPart) parse(row *bulk.Row) {
+func (p *dumpPart) parse(row *bulk.Row) { p.s.parseStored(row) }
+
+// parseStored makes the record of a row that has a name and values as a server stores them.
+func (s *Source) parseStored(row *bulk.Row) {
 	name, data := row.Record.Spelling, row.Text
 	row.Record, row.Text = nil, nil
 	stored, err := parseStored(data)
@@ -157,7 +160,7 @@ func (p *dumpPart) parse(row *bulk.Row) {
 		row.Err = err
 		return
 	}
-	p.s.build(row, name, values)
+	s.build(row, name, values)
 }
 
 // damaged refuses data that can't be read.

@@ -142,9 +142,13 @@ func (f *folded) read() error {
 			err = readSQL(w, f)
 		case Batch:
 			err = readBatch(w, f)
+		case CSV:
+			err = readCSV(w, f)
 		case Dump:
 			err = f.readDump(w)
-		case JSON:
+		case JDB:
+			err = f.readJDB(w, f.s.files[i])
+		case JSON, DBList:
 			err = failf(stele.Invalid, "import.foreign-files-mixed", "{file} is an export in JSON, which says all by itself; import it alone", w.name)
 		}
 		if err != nil {
@@ -174,22 +178,23 @@ func (f *folded) readDump(w *window) error {
 		if err != nil || !ok {
 			return err
 		}
-		name := string(key)
-		if len(data) == 0 {
-			if err := f.home(name, line); err != nil {
-				return err
-			}
-			continue
-		}
-		stored, bad := parseStored(data)
-		o := op{kind: opSet, values: stored}
-		if bad != nil {
-			o = op{kind: opFault, text: damaged(name, bad).Error()}
-		}
-		if err := f.add(name, line, o); err != nil {
+		if err := f.stored(string(key), data, line); err != nil {
 			return err
 		}
 	}
+}
+
+// stored takes a record as a server stores it: one without data is a homed prefix.
+func (f *folded) stored(name string, data []byte, line int) error {
+	if len(data) == 0 {
+		return f.home(name, line)
+	}
+	stored, bad := parseStored(data)
+	o := op{kind: opSet, values: stored}
+	if bad != nil {
+		o = op{kind: opFault, text: damaged(name, bad).Error()}
+	}
+	return f.add(name, line, o)
 }
 
 // skip implements part. What was sorted is the same each time, so names are counted.

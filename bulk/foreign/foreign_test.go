@@ -110,7 +110,9 @@ func TestForms(t *testing.T) {
 				References: []stele.HandleReference{{Handle: "20.500.99999/X\tY%é", Index: 7}}},
 		},
 	}
+	handles, nas := jdbFiles(t)
 	for name, files := range map[string][]any{
+		"JDB": {handles, nas}, "log over JDB": {"dbtxns.log", nas, handles}, "hdl-dblist": {[]byte(listing), "nas.dump"}, "CSV": {[]byte(prefixesCSV), []byte(tableCSV)},
 		"json": {"export.json"}, "dumps": {"handles.dump", "nas.dump"}, "log": {"dbtxns.log"}, "log over dumps": {"dbtxns.log", "nas.dump", "handles.dump"},
 		"COPY": {"pgcopy.sql"}, "INSERT": {"pginsert.sql"}, "MySQL": {"mysql.sql"}, "MySQL with --hex-blob": {"mysqlhex.sql"}, "batch": {"batch.txt"},
 	} {
@@ -200,7 +202,21 @@ func TestResume(t *testing.T) {
 		}
 		return b.Bytes()
 	}
-	for form, text := range map[string][]byte{"dump": dump(4000), "json": export(4000), "batch": batch(4000)} {
+	jdb := func(n int) []byte {
+		keys, data := make([]string, n), make([]string, n)
+		for i := range keys {
+			keys[i], data[i] = name(i), storedValues(t)
+		}
+		return jdbFile(5000, keys, data)
+	}
+	dblist := func(n int) []byte {
+		var b bytes.Buffer
+		for i := range n {
+			b.WriteString(strings.Replace(listing, "20.500.99999/ABC-1", name(i), 1))
+		}
+		return b.Bytes()
+	}
+	for form, text := range map[string][]byte{"jdb": jdb(4000), "dblist": dblist(4000), "dump": dump(4000), "json": export(4000), "batch": batch(4000)} {
 		t.Run(form, func(t *testing.T) {
 			whole, _ := good(t, foreign.Options{}, text)
 			if len(whole) != 4000 {
@@ -401,11 +417,19 @@ func TestMap(t *testing.T) {
 }
 
 func fuzz(f *testing.F, format foreign.Format, seeds ...string) {
+	var texts [][]byte
 	for _, seed := range seeds {
 		text, err := os.ReadFile(filepath.Join("testdata", seed))
 		if err != nil {
 			f.Fatal(err)
 		}
+		texts = append(texts, text)
+	}
+	fuzzTexts(f, format, texts...)
+}
+
+func fuzzTexts(f *testing.F, format foreign.Format, seeds ...[]byte) {
+	for _, text := range seeds {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

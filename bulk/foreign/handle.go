@@ -8,11 +8,13 @@ import (
 
 // The formats of files of Handle servers.
 const (
-	JSON  Format = "json"   // {"homedPrefixes":[...],"handleRecords":{...}}, or a record a line
-	Dump  Format = "dump"   // a text dump of Berkeley DB: handles-*.dump, nas-*.dump
-	Log   Format = "txnlog" // dbtxns.log, which is replayed over a dump
-	SQL   Format = "sql"    // of pg_dump or mysqldump
-	Batch Format = "batch"  // for hdl-genericbatch
+	JSON   Format = "json"   // {"homedPrefixes":[...],"handleRecords":{...}}, or a record a line
+	Dump   Format = "dump"   // a text dump of Berkeley DB: handles-*.dump, nas-*.dump
+	Log    Format = "txnlog" // dbtxns.log, which is replayed over a dump
+	JDB    Format = "jdb"    // handles.jdb, nas.jdb of servers before 7
+	DBList Format = "dblist" // what hdl-dblist -v prints
+	SQL    Format = "sql"    // of pg_dump or mysqldump; a table of it may also be CSV
+	Batch  Format = "batch"  // for hdl-genericbatch
 )
 
 // openHandle opens files of a Handle server. If one of them has what is known of a record in several
@@ -20,10 +22,14 @@ const (
 func openHandle(s *Source, texts []*window) (parts []part) {
 	for i, w := range texts {
 		switch s.kinds[i] {
-		case Log, SQL, Batch:
+		case Log, SQL, CSV, Batch:
 			return []part{newFolded(s, texts)}
 		case JSON:
 			parts = append(parts, &jsonPart{s: s, w: w})
+		case DBList:
+			parts = append(parts, &dbListPart{jsonPart: jsonPart{s: s, w: w}})
+		case JDB:
+			parts = append(parts, &jdbPart{s: s, w: w, file: s.files[i]})
 		default:
 			parts = append(parts, &dumpPart{s: s, w: w})
 		}
@@ -44,6 +50,8 @@ func detectHandle(head []byte) Format {
 		return Batch // of nothing
 	case text[0] == '{':
 		return JSON
+	case bytes.HasPrefix(head, []byte(jdbMark)):
+		return JDB
 	case bytes.HasPrefix(text, []byte("VERSION=")):
 		return Dump
 	case head[0] == logMark && len(head) > 1 && head[1] <= actionDeleteAll:
@@ -60,6 +68,12 @@ func detectHandle(head []byte) Format {
 	switch strings.ToUpper(word) {
 	case "INSERT", "COPY", "SET", "CREATE", "DROP", "LOCK", "SELECT", "BEGIN", "START":
 		return SQL
+	}
+	if isTable(first) {
+		return CSV
+	}
+	if values := bytes.TrimLeft(text[len(first):], " \t\r\n"); bytes.IndexByte(first, '/') > 0 && bytes.HasPrefix(values, []byte("[")) {
+		return DBList
 	}
 	return unknown
 }

@@ -58,9 +58,13 @@ func insert(octets func([]byte) string, text func(string) string) string {
 }
 
 // wantStored compares what is read from a dump with what the database has.
-func wantStored(t *testing.T, dump []byte) {
+func wantStored(t *testing.T, dumps ...[]byte) {
 	t.Helper()
-	records, namespaces := good(t, foreign.Options{Namespaces: true, TempDir: t.TempDir()}, dump)
+	var files []any
+	for _, dump := range dumps {
+		files = append(files, dump)
+	}
+	records, namespaces := good(t, foreign.Options{Namespaces: true, TempDir: t.TempDir()}, files...)
 	got := make(map[string][]stele.HandleValue)
 	for _, rec := range records {
 		name := strings.TrimPrefix(rec.ID.String(), "hdl:")
@@ -70,7 +74,7 @@ func wantStored(t *testing.T, dump []byte) {
 		got[name] = rec.Values
 	}
 	if diff := cmp.Diff(storedRows(), got); diff != "" {
-		t.Errorf("the records differ: %s\n%s", diff, dump)
+		t.Errorf("the records differ: %s\n%s", diff, dumps)
 	}
 	if diff := cmp.Diff([]string{"20.500.99999/"}, namespaces); diff != "" {
 		t.Errorf("the namespaces differ: %s", diff)
@@ -94,6 +98,12 @@ func TestPostgreSQL(t *testing.T) {
 			wantStored(t, output(t, "", "pg_dump", args...))
 		})
 	}
+	t.Run("CSV", func(t *testing.T) {
+		tables := [][]byte{
+			output(t, "", "psql", s.URL("postgres"), "-c", "COPY nas TO STDOUT CSV HEADER"), output(t, "", "psql", s.URL("postgres"), "-c", "COPY handles TO STDOUT CSV HEADER"),
+		}
+		wantStored(t, tables...)
+	})
 }
 
 // TestMariaDB: a dump that mysqldump writes is read, in each of its forms.

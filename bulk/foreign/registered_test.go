@@ -38,7 +38,7 @@ func (k *killed) Ingest(ctx context.Context, records []*stele.Record, o registra
 // file of rejected rows.
 func batched(t *testing.T, r *registrar.Registrar, to bulk.Destination, ctx context.Context, path string, o foreign.Options, fo bulk.FileOptions) (bulk.Counts, string, error) {
 	t.Helper()
-	o.Schemes, o.Merges, o.Now = known, fo.Update && !fo.Replace, func() time.Time { return time.Unix(1_900_000_000, 0) }
+	o.System, o.Schemes, o.Merges, o.Now = "handle", known, fo.Update && !fo.Replace, func() time.Time { return time.Unix(1_900_000_000, 0) }
 	o.Registered = foreign.Registered{
 		Get:     func(id stele.ID) (*stele.Record, error) { return r.Get(ctx, id) },
 		History: func(id stele.ID) iter.Seq2[*stele.Record, error] { return r.History(ctx, id) },

@@ -43,7 +43,7 @@ func Systems() []*System {
 			Grants: true, Names: true, recognise: detectNOID, claims: isNOID, open: openNOID,
 		},
 		{
-			Name: "handle", Title: "a Handle server", Formats: []Format{JSON, Dump, Log, SQL, Batch},
+			Name: "handle", Title: "a Handle server", Formats: []Format{JSON, Dump, Log, JDB, DBList, SQL, CSV, Batch},
 			Grants: true, Secrets: true, Tables: true, recognise: detectHandle, claims: isHandle, open: openHandle,
 		},
 	}
