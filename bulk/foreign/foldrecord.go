@@ -117,7 +117,11 @@ func (n *folding) do(o *op) {
 		n.refuse(o, failf(stele.KindOf(n.registered.err), "import.foreign-handle-refused", "{command} {name}: {cause}", command, o.name, stele.Reason(n.registered.err)))
 		return
 	case isCommand && o.kind != opCreate && !n.there:
-		n.refuse(o, failf(stele.NotFound, "import.foreign-not-created", "{command} {name}: that handle is not registered, and these files do not create it; import the file that creates it, or a dump, before this one", command, o.name))
+		if !n.f.s.Changes() {
+			n.refuse(o, failf(stele.NotFound, "import.foreign-not-created", "{command} {name}: this file does not create that handle, so that it is not known which values it has; import the file that creates it, or a dump, together with this one, or change registered handles with 'stele import'", command, o.name))
+			return
+		}
+		n.refuse(o, failf(stele.NotFound, "import.foreign-not-registered", "{command} {name}: that handle is not registered, and these files do not create it; import the file that creates it, or a dump, before this one", command, o.name))
 		return
 	}
 	switch o.kind {

@@ -339,7 +339,7 @@ func TestRefusedRows(t *testing.T) {
 		{"{\"handle\":\"20.500.1/C\",\"values\":[]}\n# line 7: wrong\n{\"values\":[]}\n", "has no name"},
 		{"CREATE 20.500.1/A\n1 URL 86400 1110 FILE /etc/passwd\n\nCREATE 20.500.1/C\n1 X 1 1110 UTF8 y\n", "/etc/passwd, which is not read"},
 		{"CREATE 20.500.1/A\n1 URL 86400\n2 X 1 1110 UTF8 y\n\nCREATE 20.500.1/C\n1 X 1 1110 UTF8 y\n", "line 2: the permissions of the value 1"},
-		{"CREATE 20.500.1/C\n1 X 1 1110 UTF8 y\n\nADD 20.500.1/A\n1 X 1 1110 UTF8 y\n", "ADD 20.500.1/A: that handle is not registered, and these files do not create it"},
+		{"CREATE 20.500.1/C\n1 X 1 1110 UTF8 y\n\nADD 20.500.1/A\n1 X 1 1110 UTF8 y\n", "ADD 20.500.1/A: this file does not create that handle"},
 		{"CREATE 20.500.1/C\n1 X 1 1110 UTF8 y\n\nADD 20.500.1/C\n1 X 1 1110 UTF8 y\n", "has a value 1 already"},
 		{"CREATE 20.500.1/C\n1 X 1 1110 UTF8 y\n\nREMOVE 7:20.500.1/C\n", "REMOVE 20.500.1/C: the handle has no value 7"},
 		{"CREATE 20.500.1/C\n1 X 1 1110 UTF8 y\n\nCREATE 20.500.1/C\n1 X 1 1110 UTF8 z\n", "is there already"},
