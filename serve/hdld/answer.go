@@ -265,7 +265,7 @@ func (s *Server) certify(ctx context.Context, q *call, m *hdl.Message, site *Sit
 		m.AddMAC(q.session.key, q.session.next())
 		return nil
 	}
-	key := site.keyFor(q.m.Header.SiteSerial)
+	key := s.keyFor(q, site)
 	if key == nil {
 		return nil
 	}

@@ -114,6 +114,7 @@ type Server struct {
 	// What takes computing time is done for few clients at once, each kind by itself: so no kind locks out another.
 	proofs, agreements, signatures *limit.Turns
 	clients                        clients
+	former                         formerClients
 
 	base context.Context
 	end  context.CancelFunc

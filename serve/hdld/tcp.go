@@ -73,6 +73,7 @@ func (s *Server) converse(c net.Conn, from netip.AddrPort) {
 		}
 		return
 	}
+	s.notice(request, from.Addr(), now)
 	if answer, ok := s.known(b.out[:0], request, now); ok {
 		_ = write(answer) // a client that is gone does not need it
 		b.out = answer

@@ -32,6 +32,7 @@ func (s *Server) ServeTunnel(w http.ResponseWriter, r *http.Request, from netip.
 		http.Error(w, "The message ended too early, or is too long.", http.StatusBadRequest)
 		return
 	}
+	s.notice(message, from, s.o.Now())
 	var answer []byte
 	s.answer(r.Context(), &call{raw: message, from: netip.AddrPortFrom(from, 0), via: viaHTTP, send: func(b []byte) error {
 		if len(answer)+len(b) > maxTunnel {
