@@ -230,7 +230,7 @@ func kindOf(row *bulk.Row) Kind {
 		return Unchanged
 	case row.Err != nil:
 		return Refused
-	case row.Record != nil && row.Record.Version > 1:
+	case row.Record != nil && row.Record.Version > 1 && row.Earlier == nil: // with earlier versions it is a new record, too
 		return Changed
 	}
 	return New
