@@ -39,6 +39,10 @@ func Systems() []*System {
 			recognise: detectDataCite, claims: isDataCite, open: openDataCite,
 		},
 		{
+			Name: "crossref", Title: "Crossref", Formats: []Format{CrossrefXML, CrossrefJSON, CrossrefTar},
+			recognise: detectCrossref, claims: isCrossref, open: openCrossref,
+		},
+		{
 			Name: "noid", Title: "Noid, Nog or egg", Formats: []Format{NOIDDump, NOIDInfo, EggIDs, NOIDJSON},
 			Grants: true, Names: true, recognise: detectNOID, claims: isNOID, open: openNOID,
 		},

@@ -15,6 +15,8 @@ func TestAuto(t *testing.T) {
 		{"VERSION=3\nformat=bytevalue\ntype=btree\nHEADER=END\n 32302e3530302e312f61\n 00\nDATA=END\n", "handle", "dump"},
 		{`{"data":[{"id":"10.5072/a","type":"dois","attributes":{"doi":"10.5072/a","url":"https://example.org/"}}]}`, "datacite", "json"},
 		{"# line 1: it was wrong\n" + `{"doi":"10.5072/a","titles":[]}`, "datacite", "jsonl"},
+		{`<?xml version="1.0"?><doi_batch xmlns="http://www.crossref.org/schema/5.3.0"><head/>`, "crossref", "xml"},
+		{`{"items":[{"DOI":"10.5072/a","URL":"https://doi.org/10.5072/a"}]}`, "crossref", "json"},
 		{`{"homedPrefixes":["0.NA/20.500.1"],"handleRecords":{}}`, "handle", "json"},
 		{"CREATE 20.500.1/a\n1 URL 86400 1110 UTF8 https://example.org/\n", "handle", "batch"},
 		{"-- PostgreSQL database dump\nCREATE TABLE handles (handle bytea);\n", "handle", "sql"},

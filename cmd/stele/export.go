@@ -56,7 +56,10 @@ data, so export names the values that it can't say; use handle-json to keep ever
 htaccess and nginx-map are redirects for Apache httpd and nginx, of all names in the
 spellings that their schemes know, to the first location of each record; withdrawn
 names are gone (410). How to include the file stands at its beginning. zone is the zone of
-a published namespace, which name servers load; see also 'stele zone export'.`,
+a published namespace, which name servers load; see also 'stele zone export'.
+
+datacite-json is a page of DataCite's REST API with all DOIs, which 'stele import --from
+datacite' reads. Export tells of how many records it can't say all.`,
 		Example: `  stele export > records.jsonl
   stele export ark:12345/x5 -o x5.jsonl.zst
   stele export --namespaces -o registry.jsonl.gz
@@ -65,7 +68,8 @@ a published namespace, which name servers load; see also 'stele zone export'.`,
   stele export --to handle-batch 20.500.12345/ -o handles.txt
   stele export --to nginx-map ark:12345/x5 -o redirects.map
   stele export --to htaccess -o .htaccess
-  stele export --to zone urn:paradisec -o paradisec.zone`,
+  stele export --to zone urn:paradisec -o paradisec.zone
+  stele export --to datacite-json 10.5072/ -o dois.json`,
 		Args: usage.AtMostOne("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -94,7 +98,7 @@ a published namespace, which name servers load; see also 'stele zone export'.`,
 	flags.StringVar(&o.format, "format", "jsonl", "format of the file: jsonl or csv")
 	flags.BoolVar(&o.namespaces, "namespaces", false, "also write namespaces, before the records")
 	flags.BoolVar(&o.history, "history", false, "write all versions of each record")
-	flags.StringVar(&o.to, "to", "", "write a file for another system, of this `kind`: handle-json, handle-batch, htaccess, nginx-map or zone")
+	flags.StringVar(&o.to, "to", "", "write a file for another system, of this `kind`: handle-json, handle-batch, htaccess, nginx-map, datacite-json or zone")
 	usage.Choices(cmd, "format", "jsonl", "csv")
 	usage.Choices(cmd, "to", exportTargets()...)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
@@ -159,6 +163,9 @@ func (p *program) exportTo(ctx context.Context, l *Registry, keys []stele.Namesp
 	if to == foreign.Htaccess || to == foreign.NginxMap {
 		return foreign.ExportWeb(ctx, l, keys, l.Schemes, out, to, p.tellUnsaid, progress)
 	}
+	if to == foreign.DataCitePage {
+		return foreign.ExportDataCite(ctx, l, keys, l.Schemes, out, p.tellUnsaid, progress)
+	}
 	return foreign.Export(ctx, l, keys, out, to, p.tellUnsaid, progress)
 }
 
@@ -179,6 +186,12 @@ func (p *program) tellUnexported(done foreign.Exported, to foreign.Target) {
 		tell(done.Hidden, "records were left out that are reserved or for some readers only")
 		tell(done.Others, "records were left out that have no location")
 		tell(done.Choices, "records have several locations, of which the file has the first")
+		return
+	}
+	if to == foreign.DataCitePage {
+		tell(done.Hidden, "DOIs were left out that are redacted or for some readers only")
+		tell(done.Others, "records were left out that are not DOIs")
+		tell(done.Unsaid, "DOIs have something that DataCite has no attributes for; it is left out")
 		return
 	}
 	tell(done.Hidden, "handles were left out that are withdrawn, reserved, or for some readers only")

@@ -89,7 +89,9 @@ Kutt, in JSON. A short code is not an identifier: --prefix says what stands befo
 
 With --from datacite import reads what DataCite has of DOIs: pages of its REST API, the
 parts of its public data file, or the whole archive. The names keep their targets, states
-and dates; see docs/import.md for what becomes of the other attributes.
+and dates; see docs/import.md for what becomes of the other attributes. With --from
+crossref it reads deposits to Crossref in XML (doi_batch), the answers of queries, works of
+the REST API, and parts of the public data file.
 
 Import prints the number of the import. 'stele import ls' lists imports, and 'stele
 revert --import NUMBER' undoes one.
@@ -115,6 +117,7 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
   stele import --from yourls --prefix https://purl.example.org/s/ yourls_url.csv
   stele import --from shlink --prefix 'https://{domain}/' short_urls.csv
   stele import --from datacite page1.json page2.json
+  stele import --from crossref deposit.xml
   stele import ls`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.handle.from != "" && len(args) > 1 {

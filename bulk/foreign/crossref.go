@@ -1,0 +1,262 @@
+package foreign
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/document/doirecord"
+)
+
+// The formats of what Crossref has of DOIs.
+const (
+	CrossrefXML  Format = "xml"  // deposits, doi_batch, or what a query for metadata returns
+	CrossrefJSON Format = "json" // works of the REST API, and parts of the public data file
+	CrossrefTar  Format = "tar"  // the public data file: an archive of such parts
+)
+
+// What pages of the REST API and parts of the data file begin with, and those of their members that have works.
+var (
+	crossrefWrappers = []string{"items", "message", "status", "message-type", "message-version", "facets", "total-results", "items-per-page", "query", "next-cursor"}
+	crossrefLists    = []string{"items", "message"}
+)
+
+// detectCrossref finds out what a file is by its beginning.
+func detectCrossref(head []byte) Format {
+	text := withoutRemarks(head)
+	switch {
+	case isTar(head):
+		return CrossrefTar
+	case bytes.HasPrefix(text, []byte("<")):
+		return CrossrefXML
+	case bytes.HasPrefix(text, []byte("{")), bytes.HasPrefix(text, []byte("[")):
+		return CrossrefJSON
+	}
+	return unknown
+}
+
+// isCrossref reports whether a beginning is one of Crossref's.
+func isCrossref(head []byte) bool {
+	if bytes.HasPrefix(withoutRemarks(head), []byte("<")) {
+		return bytes.Contains(head, []byte("doi_batch")) || bytes.Contains(head, []byte("crossref_result")) || bytes.Contains(head, []byte("<crossref"))
+	}
+	return !isTar(head) && bytes.Contains(head, []byte(`"DOI"`)) && !bytes.Contains(head, []byte(`"dois"`))
+}
+
+// openCrossref opens files of Crossref.
+func openCrossref(s *Source, texts []*window) (parts []part) {
+	for i, w := range texts {
+		if s.kinds[i] != CrossrefXML {
+			parts = append(parts, newJSONPart(s, w, s.kinds[i], crossrefItems, func(row *bulk.Row) {
+				text := row.Text
+				row.Later = func() []byte { return compacted(text) }
+				rec, err := doirecord.FromCrossref(s.o.Schemes, text)
+				if row.Err = err; err == nil {
+					s.fill(row, rec)
+				}
+			}))
+			continue
+		}
+		works := &crossrefWorks{s: s, cut: xmlCutter{w}}
+		parts = append(parts, &itemPart{s: s, w: w, kind: CrossrefXML, read: works.read, make: s.crossrefRow})
+	}
+	return parts
+}
+
+func crossrefItems(s *Source, w *window) *jsonItems {
+	return &jsonItems{s: s, w: w, pages: crossrefWrappers, lists: crossrefLists}
+}
+
+// crossrefWorks finds the works of XML. A work is an element that has doi_data. What it says is not complete: a journal stands
+// beside its articles, and both in an element journal. So the text of an item is a small document with the work, all that stands
+// around it, and what stands before it in the same place and describes the whole, such as journal_metadata. Elements have no limit
+// of their number, since only one work with its surroundings is in memory.
+type crossrefWorks struct {
+	s      *Source
+	cut    xmlCutter
+	open   []crossrefLevel
+	queue  []item
+	headed bool
+	failed error
+}
+
+// crossrefLevel is an element around works.
+type crossrefLevel struct {
+	local, tag string
+	context    []string // elements in it that describe the whole
+	names      []string // of these
+	size       int
+}
+
+// crossrefAround are the elements around works, which are not works themselves.
+var crossrefAround = []string{"doi_batch", "body", "crossref_result", "query_result", "query", "doi_record", "crossref", "journal", "conference", "book", "database", "report-paper", "standard", "sa_component", "component_list", "grants"}
+
+// maxContext is how much of a file can describe a work that stands beside it.
+const maxContext = 1 << 20
+
+// read returns the next work.
+func (r *crossrefWorks) read() (item, error) {
+	for len(r.queue) == 0 {
+		if r.failed == nil {
+			r.failed = r.step()
+		}
+		if r.failed != nil && len(r.queue) == 0 {
+			return item{}, r.failed
+		}
+	}
+	it := r.queue[0]
+	r.queue = r.queue[1:]
+	return it, nil
+}
+
+// step reads the next piece of the file, or the next work.
+func (r *crossrefWorks) step() error {
+	if len(r.open) == 0 {
+		if bytes.HasPrefix(r.cut.w.peekText(3), []byte("\xef\xbb\xbf")) {
+			r.cut.w.take(3)
+		}
+		for r.cut.w.space(); r.cut.w.peek() == '#'; r.cut.w.space() {
+			r.cut.w.nextLine()
+		}
+	}
+	line := r.cut.w.line
+	p, err := r.cut.next()
+	if err == io.EOF && len(r.open) > 0 {
+		return r.cut.cutOff()
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.kind == xmlText && len(r.open) == 0 && len(bytes.TrimSpace(p.raw)) > 0 && p.raw[0] != '<':
+		return failf(stele.Invalid, "import.crossref-not-xml", "{file} is not XML of Crossref at line {line}: a tag should stand here", r.cut.w.name, line)
+	case p.kind == xmlText:
+	case p.kind == xmlEnd && len(r.open) == 0 || p.kind == xmlEnd && r.open[len(r.open)-1].local != p.local:
+		return failf(stele.Invalid, "import.crossref-tags", "{file} is not well-formed at line {line}: the end of {element} stands where another element ends", r.cut.w.name, line, p.local)
+	case p.kind == xmlEnd:
+		r.open = r.open[:len(r.open)-1]
+	case p.kind == xmlStart && slices.Contains(crossrefAround, p.local) && len(r.open) < 16:
+		r.open = append(r.open, crossrefLevel{local: p.local, tag: string(p.raw)})
+	case len(r.open) == 0:
+		return failf(stele.Invalid, "import.crossref-root", "{file} is not a file of Crossref: its outermost element is {element}, not doi_batch or crossref_result", r.cut.w.name, p.local)
+	default:
+		return r.unit(p, line)
+	}
+	return nil
+}
+
+// unit reads an element that may be a work, or describe works beside it.
+func (r *crossrefWorks) unit(p xmlPiece, line int) error {
+	var text bytes.Buffer
+	text.Write(p.raw)
+	works, size := 0, len(p.raw)
+	open := []string{p.local}
+	for p.kind == xmlStart && len(open) > 0 {
+		q, err := r.cut.next()
+		if err == io.EOF {
+			return r.cut.cutOff()
+		}
+		if err != nil {
+			return err
+		}
+		switch q.kind {
+		case xmlStart:
+			if open = append(open, q.local); len(open) > 100 {
+				return failf(stele.Invalid, "import.crossref-deep", "{file}: elements at line {line} are more than {most} deep", r.cut.w.name, r.cut.w.line, 100)
+			}
+			if q.local == "doi_data" {
+				works++
+			}
+		case xmlEnd:
+			if open[len(open)-1] != q.local {
+				return failf(stele.Invalid, "import.crossref-tags", "{file} is not well-formed at line {line}: the end of {element} stands where another element ends", r.cut.w.name, r.cut.w.line, q.local)
+			}
+			open = open[:len(open)-1]
+		}
+		if size += len(q.raw); size <= maxRow {
+			text.Write(q.raw)
+		}
+	}
+	r.take(p.local, text.String(), works, size, line)
+	return nil
+}
+
+// take takes an element that was cut out.
+func (r *crossrefWorks) take(local, text string, works, size, line int) {
+	level := &r.open[len(r.open)-1]
+	isContext := strings.HasSuffix(local, "metadata") || slices.Contains([]string{"journal_issue", "contributors", "crm-item"}, local)
+	switch {
+	case local == "head":
+		if level.local == "doi_batch" && !r.headed {
+			r.headed = true
+			r.s.note("import.crossref-head", "{file}: the head of the deposit, which says who made it and when, is left out", r.cut.w.name)
+		}
+		return
+	case size > maxRow:
+		r.queue = append(r.queue, item{line: line, err: tooLong(size, maxRow)})
+		return
+	case works == 0 && !isContext && level.local != "query" && level.local != "query_result":
+		r.queue = append(r.queue, item{line: line, text: []byte(r.document(text)), err: failf(stele.Invalid, "import.crossref-no-doi", "the element {element} has no doi_data, so it has no DOI", local)})
+		return
+	}
+	for left := works - 1; left >= 0; left-- {
+		mark := ""
+		if left > 0 { // the components of an article are works in it
+			mark = fmt.Sprintf("<!--%d-->", left)
+		}
+		r.queue = append(r.queue, item{line: line, text: []byte(mark + r.document(text))})
+	}
+	if isContext && level.size+len(text) <= maxContext {
+		if i := slices.Index(level.names, local); i >= 0 && local != "crm-item" { // another one begins
+			level.size -= len(level.context[i])
+			level.context, level.names = slices.Delete(level.context, i, i+1), slices.Delete(level.names, i, i+1)
+		}
+		level.context, level.names, level.size = append(level.context, text), append(level.names, local), level.size+len(text)
+	}
+}
+
+// document returns an element with all that stands around it.
+func (r *crossrefWorks) document(text string) string {
+	var b strings.Builder
+	for i := range r.open {
+		b.WriteString(r.open[i].tag)
+		for _, c := range r.open[i].context {
+			b.WriteString(c)
+		}
+	}
+	b.WriteString(text)
+	for i := len(r.open) - 1; i >= 0; i-- {
+		name, _, _ := strings.Cut(strings.Trim(r.open[i].tag, "<>"), " ")
+		b.WriteString("</" + strings.Fields(name)[0] + ">")
+	}
+	return b.String()
+}
+
+// crossrefRow makes the record of a work.
+func (s *Source) crossrefRow(row *bulk.Row) {
+	text := string(row.Text)
+	left := 0
+	if mark, rest, ok := strings.Cut(text, "-->"); ok && strings.HasPrefix(mark, "<!--") {
+		n, err := strconv.Atoi(mark[len("<!--"):])
+		if err != nil {
+			row.Err = errors.Join(err)
+			return
+		}
+		left, text = n, rest
+	}
+	w, err := parseCrossref(text, left)
+	if row.Err = err; err != nil {
+		return
+	}
+	w.XML = text
+	rec, err := w.Record(s.o.Schemes)
+	if row.Err = err; err == nil {
+		s.fill(row, rec)
+	}
+}

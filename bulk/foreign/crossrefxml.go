@@ -1,0 +1,283 @@
+package foreign
+
+import (
+	"encoding/xml"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/doirecord"
+	"github.com/stele-id/stele/internal/plainxml"
+)
+
+// crossrefLimits bound the reading of one work with what stands around it.
+var crossrefLimits = plainxml.Limits{Bytes: maxRow + maxContext, Token: maxRow, Depth: 128, Elements: 200_000}
+
+// parseCrossref reads a work: the last one of a document, or one of those before it. What the elements around it say holds for it
+// too.
+func parseCrossref(text string, left int) (*doirecord.Work, error) {
+	root, err := parseProse(text)
+	if err != nil {
+		return nil, err
+	}
+	var works [][]*plainxml.Element // each with all around it
+	var walk func(path []*plainxml.Element)
+	walk = func(path []*plainxml.Element) {
+		for _, c := range path[len(path)-1].Children {
+			inner := append(slices.Clip(path), c)
+			if c.Name.Local == "doi_data" {
+				works = append(works, path)
+				continue
+			}
+			walk(inner)
+		}
+	}
+	walk([]*plainxml.Element{root})
+	if left >= len(works) {
+		return nil, failf(stele.Invalid, "import.crossref-no-doi", "the element {element} has no doi_data, so it has no DOI", root.Name.Local)
+	}
+	return crossrefWork(works[len(works)-1-left]), nil
+}
+
+// crossrefWork reads a work, which is the last element of a path.
+func crossrefWork(path []*plainxml.Element) *doirecord.Work {
+	e := path[len(path)-1]
+	w := &doirecord.Work{Kind: e.Name.Local, Kept: make(map[string]any)}
+	data := e.Child("doi_data")
+	w.DOI = textIn(data, "doi")
+	crossrefPlaces(w, data)
+	crossrefDescription(w, e)
+	for i := len(path) - 1; i >= 0; i-- { // what is nearest holds
+		for _, c := range path[i].Children {
+			if c != e {
+				crossrefAroundWork(w, path[i], c)
+			}
+		}
+		if w.Language == "" {
+			w.Language = path[i].Get("language")
+		}
+	}
+	return w
+}
+
+// crossrefPlaces reads where a work is. The resources of collections are spares.
+func crossrefPlaces(w *doirecord.Work, data *plainxml.Element) {
+	for _, c := range data.Children {
+		switch c.Name.Local {
+		case "resource":
+			w.Places = slices.Insert(w.Places, 0, doirecord.Place{URL: strings.TrimSpace(c.Text), Type: c.Get("mime_type")})
+		case "collection":
+			for _, item := range c.Children {
+				if r := item.Child("resource"); r != nil {
+					w.Places = append(w.Places, doirecord.Place{URL: strings.TrimSpace(r.Text), Type: r.Get("mime_type")})
+				}
+			}
+		case "timestamp":
+			w.Kept["timestamp"] = strings.TrimSpace(c.Text)
+		}
+	}
+}
+
+// crossrefDescription reads what a work says of itself.
+func crossrefDescription(w *doirecord.Work, e *plainxml.Element) {
+	w.Specific = map[bool]string{true: "", false: e.Get("type")}[e.Get("type") == "preprint"]
+	w.Language = e.Get("language")
+	for _, c := range e.Children {
+		switch c.Name.Local {
+		case "titles":
+			w.Title = first(w.Title, allText(c.Child("title")))
+		case "full_title", "proceedings_title", "title":
+			w.Title = first(w.Title, allText(c))
+		case "description":
+			if e.Name.Local == "component" {
+				w.Title = first(w.Title, allText(c))
+			}
+		case "contributors":
+			crossrefContributors(w, c)
+		case "person_name":
+			w.Authors = append(w.Authors, crossrefPerson(c))
+		case "publication_date", "posted_date", "approval_date", "database_date":
+			w.Date = first(w.Date, crossrefDate(c))
+		case "pages":
+			w.Pages = first(textIn(c, "first_page"), "")
+			if last := textIn(c, "last_page"); last != "" && w.Pages != "" {
+				w.Pages += "-" + last
+			}
+		case "abstract":
+			w.Abstract = first(w.Abstract, allText(c))
+		case "program":
+			for _, ref := range c.Children {
+				if ref.Name.Local == "license_ref" {
+					w.License = first(w.License, strings.TrimSpace(ref.Text))
+				}
+			}
+		case "issn", "isbn":
+			crossrefNumber(w, c)
+		case "publisher":
+			w.Publisher = first(w.Publisher, textIn(c, "publisher_name"))
+		case "institution":
+			w.Publisher = first(w.Publisher, textIn(c, "institution_name"))
+		}
+	}
+}
+
+// crossrefAroundWork reads what an element beside a work, or beside those around it, says of the work.
+func crossrefAroundWork(w *doirecord.Work, parent, c *plainxml.Element) {
+	switch name := c.Name.Local; {
+	case name == "journal_issue":
+		w.Date = first(w.Date, crossrefDate(c.Child("publication_date")))
+		if v := c.Child("journal_volume"); v != nil {
+			w.Volume = first(w.Volume, textIn(v, "volume"))
+		}
+		w.Issue = first(w.Issue, textIn(c, "issue"))
+	case name == "journal_volume" && w.Kind == "journal_issue":
+		w.Volume = first(w.Volume, textIn(c, "volume"))
+	case strings.HasSuffix(name, "metadata") && name != w.Kind:
+		title := first(textIn(c, "full_title"), textIn(c, "proceedings_title"))
+		if t := c.Child("titles"); t != nil {
+			title = first(title, allText(t.Child("title")))
+		}
+		w.Journal = first(w.Journal, title)
+		if w.Language == "" {
+			w.Language = c.Get("language")
+		}
+		w.Date = first(w.Date, crossrefDate(c.Child("publication_date")))
+		for _, inner := range c.Children {
+			switch inner.Name.Local {
+			case "publisher":
+				w.Publisher = first(w.Publisher, textIn(inner, "publisher_name"))
+			case "issn", "isbn":
+				crossrefNumber(w, inner)
+			}
+		}
+	case name == "crm-item":
+		switch c.Get("name") {
+		case "created":
+			w.Created = strings.TrimSpace(c.Text)
+		case "last-update":
+			w.Updated = strings.TrimSpace(c.Text)
+		case "publisher-name":
+			w.Publisher = first(w.Publisher, strings.TrimSpace(c.Text))
+		}
+	case name == "titles" && parent.Name.Local != w.Kind && w.Kind == "component":
+		w.Journal = first(w.Journal, allText(c.Child("title")))
+	}
+}
+
+// crossrefNumber keeps an ISSN or an ISBN.
+func crossrefNumber(w *doirecord.Work, c *plainxml.Element) {
+	name, text := c.Name.Local, strings.TrimSpace(c.Text)
+	if old, ok := w.Kept[name].(string); ok && !strings.Contains(old, text) {
+		text = old + "\n" + text
+	} else if ok {
+		text = old
+	}
+	w.Kept[name] = text
+}
+
+// crossrefContributors reads persons and organisations. Authors make the work; if there is none, all made it.
+func crossrefContributors(w *doirecord.Work, c *plainxml.Element) {
+	var others []doirecord.Contributor
+	for _, p := range c.Children {
+		who := crossrefPerson(p)
+		switch {
+		case p.Name.Local != "person_name" && p.Name.Local != "organization":
+		case p.Get("contributor_role") == "author":
+			w.Authors = append(w.Authors, who)
+		default:
+			others = append(others, who)
+		}
+	}
+	if len(w.Authors) == 0 {
+		w.Authors, others = others, nil
+	}
+	w.Others = append(w.Others, others...)
+}
+
+func crossrefPerson(p *plainxml.Element) doirecord.Contributor {
+	if p.Name.Local == "organization" {
+		return doirecord.Contributor{Name: strings.TrimSpace(p.Text)}
+	}
+	return doirecord.Contributor{Family: textIn(p, "surname"), Given: textIn(p, "given_name"), ORCID: textIn(p, "ORCID")}
+}
+
+// crossrefDate reads a date of elements year, month and day; database_date has it one level deeper.
+func crossrefDate(c *plainxml.Element) string {
+	if c == nil {
+		return ""
+	}
+	if inner := c.Child("publication_date"); inner != nil {
+		c = inner
+	}
+	return doirecord.ISODate(textIn(c, "year"), textIn(c, "month"), textIn(c, "day"))
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// textIn returns the text of a child; "" if there is none.
+func textIn(e *plainxml.Element, local string) string {
+	if c := e.Child(local); c != nil {
+		return strings.TrimSpace(c.Text)
+	}
+	return ""
+}
+
+// allText returns the text of an element whose elements are formatting.
+func allText(e *plainxml.Element) string {
+	if e == nil {
+		return ""
+	}
+	return strings.Join(strings.Fields(e.Text), " ")
+}
+
+// crossrefProse are elements whose elements are formatting, such as words in italics: their text is read as one.
+var crossrefProse = []string{"title", "full_title", "proceedings_title", "abstract", "description"}
+
+// parseProse reads a document as [plainxml.Parse] does, except that elements of prose have all their text and no elements.
+func parseProse(text string) (*plainxml.Element, error) {
+	d := plainxml.NewDecoder(strings.NewReader(text), crossrefLimits)
+	root := new(plainxml.Element)
+	open := []*plainxml.Element{root}
+	texts := []*strings.Builder{new(strings.Builder)}
+	inside := 0 // elements of prose that are open, and those in them
+	for {
+		t, err := d.Token()
+		if err == io.EOF {
+			return root.Children[0], nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			if inside > 0 {
+				if inside++; t.Name.Local == "p" || t.Name.Local == "title" || t.Name.Local == "sec" { // of JATS
+					texts[len(texts)-1].WriteByte(' ')
+				}
+				continue
+			}
+			e := &plainxml.Element{Name: t.Name, Attr: t.Attr}
+			top := open[len(open)-1]
+			top.Children, open, texts = append(top.Children, e), append(open, e), append(texts, new(strings.Builder))
+			if slices.Contains(crossrefProse, t.Name.Local) {
+				inside = 1
+			}
+		case xml.CharData:
+			texts[len(texts)-1].Write(t)
+		case xml.EndElement:
+			if inside > 1 {
+				inside--
+				continue
+			}
+			inside = 0
+			open[len(open)-1].Text = texts[len(texts)-1].String()
+			open, texts = open[:len(open)-1], texts[:len(texts)-1]
+		}
+	}
+}
