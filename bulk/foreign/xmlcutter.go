@@ -124,7 +124,7 @@ func (c *xmlCutter) cutOff() error {
 	if err := c.w.failure(); err != nil {
 		return err
 	}
-	return failf(stele.Invalid, "import.xml-cut-off", "{file} ends within line {line}; get the rest of it", c.w.name, c.w.line)
+	return failf(stele.Invalid, "import.foreign-json-cut-off", "{file} ends within line {line}; get the rest of it", c.w.name, c.w.line)
 }
 
 func (c *xmlCutter) long() error {
