@@ -75,6 +75,7 @@ type Handler struct {
 	o        Options
 	sessions *sessions
 	guesses  *limit.Rate
+	public   *limit.Rate // bodies of clients without credentials
 	dear     *limit.Turns
 	cross    *http.CrossOriginProtection
 }
@@ -92,7 +93,7 @@ func New(o Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{o: o, sessions: s, guesses: limit.NewRate(guessRate, guessBurst),
+	return &Handler{o: o, sessions: s, guesses: limit.NewRate(guessRate, guessBurst), public: limit.NewRate(publicRate, publicBurst),
 		dear: limit.NewTurns(max(runtime.GOMAXPROCS(0)/2, 1), dearWaiting, dearWait), cross: http.NewCrossOriginProtection()}, nil
 }
 

@@ -24,10 +24,11 @@ func wrong(text string) *handles.Refusal {
 	return &handles.Refusal{Code: hdl.ProtocolError, Text: text}
 }
 
-// put writes a handle, or some of its values. The body is read only of a client that has proved who it is.
+// put writes a handle, or some of its values. The body is read only of a client that has proved who it is, or where everybody may
+// change values.
 func (h *Handler) put(w http.ResponseWriter, r *http.Request, q Request, handle string) {
 	mint := IsTrue(q.Query, "mintNewSuffix")
-	if !h.checked(w, r, q, handle, mint) {
+	if !h.checked(w, r, q, handle, mint) || h.putPublic(w, r, q, handle) {
 		return
 	}
 	who, ok := h.administrator(w, r, q, handle)
