@@ -267,6 +267,13 @@ type Gatherer interface {
 	Gather(ctx context.Context, names []ID) ([]*Record, error)
 }
 
+// CellGatherer is a Store that reads many cells at once faster than one by one. It is optional.
+type CellGatherer interface {
+	// GatherCells returns what is kept under these names, in the order of the names, and nil for a
+	// name under which nothing is. It is fastest if the names are in order.
+	GatherCells(ctx context.Context, names []string) ([][]byte, error)
+}
+
 // Schematic is a Store whose stored form has a version. It is optional: a store in memory
 // has none.
 type Schematic interface {

@@ -37,6 +37,27 @@ func (r *Registrar) UsageCell(ctx context.Context, name string) ([]byte, error) 
 	return value, tell(opUsage, err)
 }
 
+// UsageValues returns cells of figures, in the order of their names, and nil for one that is not there. It is fastest if the names are in order.
+func (r *Registrar) UsageValues(ctx context.Context, names []string) ([][]byte, error) {
+	for _, name := range names {
+		if err := mayUsage(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	if many, ok := r.store.(stele.CellGatherer); ok {
+		values, err := many.GatherCells(ctx, names)
+		return values, tell(opUsage, err)
+	}
+	values := make([][]byte, len(names))
+	for i, name := range names {
+		var err error
+		if values[i], err = r.store.Cell(ctx, name); err != nil {
+			return nil, tell(opUsage, err)
+		}
+	}
+	return values, nil
+}
+
 // UsageList yields the cells of figures whose names begin with a text and come after another, in order.
 func (r *Registrar) UsageList(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error] {
 	return func(yield func(stele.Cell, error) bool) {

@@ -19,6 +19,8 @@ import (
 // Store keeps figures: a [registrar.Registrar].
 type Store interface {
 	UsageCell(ctx context.Context, name string) ([]byte, error)
+	// UsageValues returns many cells, in the order of their names; nil for one that is not there.
+	UsageValues(ctx context.Context, names []string) ([][]byte, error)
 	UsageList(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error]
 	// KeepUsage changes cells, all or none. Conflict if one does not have the value that the change expects.
 	KeepUsage(ctx context.Context, changes ...stele.CellChange) error
@@ -221,18 +223,27 @@ type leftOut struct {
 // changes returns what additions do to their cells, and which of them it leaves out.
 func (k *keeper) changes(ctx context.Context, list []addition) (changes []stele.CellChange, damaged []leftOut, err error) {
 	changes = make([]stele.CellChange, 0, len(list)+1) // the mark has room
+	var missing []string                               // cells that are not known
+	for i := range list {
+		if i > 0 && list[i].cell == list[i-1].cell {
+			continue
+		}
+		before, ok := k.known.find(list[i].cell)
+		if !ok {
+			missing = append(missing, list[i].cell)
+		}
+		changes = append(changes, stele.CellChange{Name: list[i].cell, Before: before, After: before})
+	}
+	if err := k.fetch(ctx, changes, missing); err != nil {
+		return nil, nil, err
+	}
+	at := -1
 	for i := range list {
 		a := &list[i]
 		if i == 0 || a.cell != list[i-1].cell {
-			before, ok := k.known.find(a.cell)
-			if !ok {
-				if before, err = k.store.UsageCell(ctx, a.cell); err != nil {
-					return nil, nil, err
-				}
-			}
-			changes = append(changes, stele.CellChange{Name: a.cell, Before: before, After: before})
+			at++
 		}
-		c := &changes[len(changes)-1]
+		c := &changes[at]
 		next, err := a.add(c.After)
 		if err != nil { // the others need not wait until the cell is mended
 			damaged = append(damaged, leftOut{a.cell, err})
@@ -241,6 +252,26 @@ func (k *keeper) changes(ctx context.Context, list []addition) (changes []stele.
 		c.After = next
 	}
 	return slices.DeleteFunc(changes, func(c stele.CellChange) bool { return c.Before == nil && c.After == nil }), damaged, nil
+}
+
+// fetch reads cells that are not known, in the order of the changes, all at once: one by one they cost several times as much, and with a
+// database a round trip each.
+func (k *keeper) fetch(ctx context.Context, changes []stele.CellChange, missing []string) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	values, err := k.store.UsageValues(ctx, missing)
+	if err != nil {
+		return err
+	}
+	at := 0
+	for i := range changes {
+		if at < len(missing) && changes[i].Name == missing[at] {
+			changes[i].Before, changes[i].After = values[at], values[at]
+			at++
+		}
+	}
+	return nil
 }
 
 // tell tells the operator what a commit left out. It is called once for a commit, however often that was tried.

@@ -91,6 +91,46 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
+// asked is a store that notes what is read.
+type asked struct {
+	Store
+	one  int
+	many [][]string
+}
+
+func (s *asked) UsageCell(ctx context.Context, name string) ([]byte, error) {
+	s.one++
+	return s.Store.UsageCell(ctx, name)
+}
+
+func (s *asked) UsageValues(ctx context.Context, names []string) ([][]byte, error) {
+	s.many = append(s.many, slices.Clone(names))
+	return s.Store.UsageValues(ctx, names)
+}
+
+// TestCellsAreReadAtOnce checks that the cells of a commit are read together, and only those that are not known; and that figures that are
+// there are added to.
+func TestCellsAreReadAtOnce(t *testing.T) {
+	h := newHouse(t)
+	h.visit(h.ann, firefox)
+	h.flush()
+	store := &asked{Store: h.r}
+	h.counter = h.newCounter(store) // after a restart
+	h.visit(h.ann, firefox)
+	h.flush()
+	h.want(2, 2)
+	if len(store.many) != 1 || len(store.many[0]) < 3 || store.one != 0 { // the name's, the namespace's, and when counting began
+		t.Errorf("cells were read %d times together and %d times alone: %q", len(store.many), store.one, store.many)
+	}
+	h.at(time.Minute)
+	h.visit(h.ann, firefox)
+	h.flush()
+	h.want(3, 2)
+	if len(store.many) != 1 || store.one != 0 {
+		t.Errorf("known cells were read again: %d times together, %d times alone", len(store.many), store.one)
+	}
+}
+
 // slow is a store that loses the answer to its first commit, and makes it when several others have been asked for.
 type slow struct {
 	Store

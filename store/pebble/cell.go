@@ -5,6 +5,8 @@ import (
 	"context"
 	"iter"
 
+	pebbledb "github.com/cockroachdb/pebble/v2"
+
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/refusal"
 )
@@ -16,6 +18,33 @@ func (s *Store) Cell(ctx context.Context, name string) (kept []byte, err error) 
 		return nil
 	})
 	return kept, err
+}
+
+// GatherCells implements [stele.CellGatherer]: one iterator finds all names.
+func (s *Store) GatherCells(ctx context.Context, names []string) (list [][]byte, err error) {
+	err = s.read(ctx, "get cell", func(v *view) error {
+		it, err := v.snap.NewIter(&pebbledb.IterOptions{LowerBound: []byte{familyCell}, UpperBound: []byte{familyCell + 1}, UseL6Filters: true})
+		if err != nil {
+			return v.opening.damage("get cell", stele.ID{}, err)
+		}
+		f := finder{it}
+		defer f.close()
+		list = make([][]byte, len(names))
+		var key []byte
+		for i, name := range names {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			key = append(append(key[:0], familyCell), name...)
+			value, err := f.find(key)
+			if err != nil {
+				return v.opening.damage("get cell", stele.ID{}, err)
+			}
+			list[i] = bytes.Clone(value)
+		}
+		return nil
+	})
+	return list, err
 }
 
 // Cells implements [stele.Store].

@@ -251,6 +251,38 @@ func (s *Store) Cell(ctx context.Context, name string) (kept []byte, err error) 
 	return kept, err
 }
 
+// GatherCells implements [stele.CellGatherer]: one statement reads many cells, where each would take a round trip.
+func (s *Store) GatherCells(ctx context.Context, names []string) ([][]byte, error) {
+	list := make([][]byte, 0, len(names))
+	for some := range slices.Chunk(names, gathered) {
+		values := make(map[string][]byte, len(some))
+		keys := make([][]byte, len(some))
+		for i, name := range some {
+			keys[i] = []byte(name)
+		}
+		err := s.ask(ctx, "get cell", stele.ID{}, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+			clear(values)
+			rows, err := conn.Query(ctx, `SELECT name, value FROM cells WHERE name = ANY($1)`, keys)
+			if err != nil {
+				return false, err
+			}
+			var under, value []byte
+			_, err = pgx.ForEachRow(rows, []any{&under, &value}, func() error {
+				values[string(under)], value = value, nil
+				return nil
+			})
+			return false, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range some {
+			list = append(list, values[name])
+		}
+	}
+	return list, nil
+}
+
 // Count implements [stele.Store].
 func (s *Store) Count(ctx context.Context, k stele.NamespaceKey) (uint64, error) {
 	var n int64

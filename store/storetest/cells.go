@@ -28,6 +28,29 @@ func (s *session) wantCell(name string, want []byte) {
 	}
 }
 
+// gathersCells: a store that reads many cells at once finds the same as one by one.
+func (s *session) gathersCells(names ...string) {
+	s.Helper()
+	g, ok := s.Store.(stele.CellGatherer)
+	if !ok {
+		return
+	}
+	for i := range 1500 { // more than a store reads by one statement
+		names = append(names, fmt.Sprintf("none %d", i))
+	}
+	names = append(names, names[0])
+	list, err := g.GatherCells(s.ctx, names)
+	if err != nil || len(list) != len(names) {
+		s.Fatalf("GatherCells: %d values of %d names, %v", len(list), len(names), err)
+	}
+	for i, name := range names {
+		one, err := s.Cell(s.ctx, name)
+		if err != nil || !bytes.Equal(list[i], one) || (list[i] == nil) != (one == nil) {
+			s.Errorf("GatherCells has %.80q (nil: %t) under %q, and Cell %.80q (nil: %t), %v", list[i], list[i] == nil, name, one, one == nil, err)
+		}
+	}
+}
+
 // checkCells: a value is replaced, or removed, only by a caller that knows it, byte for
 // byte; no value and an empty one differ; and nothing of it is in the change feed.
 func checkCells(s *session) {
@@ -56,6 +79,7 @@ func checkCells(s *session) {
 	}
 	s.apply(cell(name, value, []byte{}))
 	s.wantCell(name, []byte{})
+	s.gathersCells(name)
 	s.refuse("nothing where empty is", cell(name, nil, []byte("no")), stele.Conflict)
 	s.refuse("removing as nothing what is empty", cell(name, nil, nil), stele.Conflict)
 	s.apply(cell(name, []byte{}, []byte("z")))
@@ -128,6 +152,8 @@ func checkCellList(s *session) {
 		c.Cells = append(c.Cells, stele.CellChange{Name: name, After: []byte("value of " + name)})
 	}
 	s.apply(c)
+	s.gathersCells(sorted...)
+	s.gathersCells("b", "a b", "A", "\xff\xff", "c", "a") // in any order
 	for _, prefix := range append([]string{"", "c", "a b\xff\xff\xff", "\xc3", "zz"}, sorted...) {
 		for _, after := range append([]string{"", "a\x00\x00", "aa", "\xff\xff\xff", "zz"}, sorted...) {
 			s.wantTexts(fmt.Sprintf("Cells(%q, %q)", prefix, after), s.cellNames(prefix, after), listed(sorted, prefix, after))
