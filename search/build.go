@@ -125,8 +125,7 @@ func newBuilder(block uint32, spaces *prefixes, documents int) *builder {
 	}
 	b.split.add = func(word []byte, _ bool, _ int) {
 		if b.words++; b.words <= maxWords {
-			b.buffer = append(append(b.buffer[:0], kindWord), word...)
-			b.put(b.number(b.buffer))
+			b.put(b.number(kindWord, word))
 		}
 	}
 	return b
@@ -173,7 +172,7 @@ func (b *builder) one(slot int, filter byte, value string) {
 			term = appendFilter(b.buffer[:0], filter, value)
 		}
 		b.buffer = term
-		*same = sameTerm{value, b.number(term), true}
+		*same = sameTerm{value, b.number(term[0], term[1:]), true}
 	}
 	b.put(same.term)
 }
@@ -181,7 +180,7 @@ func (b *builder) one(slot int, filter byte, value string) {
 // filter adds a term of a filter.
 func (b *builder) filter(filter byte, value string) {
 	b.buffer = appendFilter(b.buffer[:0], filter, value)
-	b.put(b.number(b.buffer))
+	b.put(b.number(b.buffer[0], b.buffer[1:]))
 }
 
 // dates adds the terms of a time.
@@ -204,9 +203,9 @@ func (b *builder) put(n uint32) {
 	}
 }
 
-// number returns the number of a term, which may be new.
-func (b *builder) number(term []byte) uint32 {
-	hash := uint32(maphash.Bytes(b.seed, term))
+// number returns the number of a term of a kind, which may be new.
+func (b *builder) number(kind byte, rest []byte) uint32 {
+	hash := uint32(maphash.Bytes(b.seed, rest)) + uint32(kind) // a few values of filters are words too: they are neighbours then
 	mask := uint32(len(b.table) - 1)
 	at := hash & mask
 	for ; b.table[at] != 0; at = (at + 1) & mask {
@@ -214,13 +213,13 @@ func (b *builder) number(term []byte) uint32 {
 			continue
 		}
 		n := uint32(b.table[at]) - 1
-		if t := &b.terms[n]; bytes.Equal(b.arena[t.from:t.to], term) {
+		if t := &b.terms[n]; b.arena[t.from] == kind && bytes.Equal(b.arena[t.from+1:t.to], rest) {
 			return n
 		}
 	}
 	n := uint32(len(b.terms))
 	from := uint32(len(b.arena))
-	b.arena = append(b.arena, term...)
+	b.arena = append(append(b.arena, kind), rest...)
 	b.terms = append(b.terms, builtTerm{from: from, to: uint32(len(b.arena)), last: -1})
 	b.table[at] = uint64(hash)<<32 | uint64(n+1)
 	if len(b.terms) > len(b.table)*3/4 {

@@ -106,6 +106,11 @@ func (x *Index) catchUp(ctx context.Context, whole bool) error {
 	defer func() { <-x.turn }()
 	if whole { // it is little, and what an import offered would have to be read from the store otherwise
 		ctx = context.WithoutCancel(ctx)
+		if x.builders == nil {
+			x.builders = new(spare)
+		}
+	} else {
+		defer func() { x.builders = nil }() // the import is over, and this was the rest of it
 	}
 	err := x.advance(ctx, whole)
 	if errors.Is(err, errDamaged) || pebble.IsCorruptionError(err) {
@@ -273,7 +278,10 @@ func (x *Index) index(ctx context.Context, last uint64, progress func(Status)) e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	jobs := make(chan *job, min(runtime.GOMAXPROCS(0), 4)-1)
-	builders := new(spare)
+	builders := x.builders
+	if builders == nil {
+		builders = new(spare)
+	}
 	var planned error
 	var work sync.WaitGroup
 	work.Go(func() {
@@ -416,6 +424,7 @@ func (x *Index) build(ctx context.Context, j *job) {
 			if r.Version == c.version {
 				now.add(c.seq, r)
 			}
+			c.given = nil // it need not wait until the block is written
 		}
 		if now.isFull() {
 			j.parts = append(j.parts, part{now, changes[len(changes)-1].whole()})

@@ -72,9 +72,12 @@ type Index struct {
 	last   atomic.Uint64 // the last change of the source when it was asked last
 	broken atomic.Pointer[brokenIndex]
 
-	unflushed bool // for the goroutine that has the turn
-	offers    offers
-	recent    recent
+	// For the goroutine that has the turn.
+	unflushed bool
+	builders  *spare // while an import is indexed block by block; nil otherwise
+
+	offers offers
+	recent recent
 
 	// Tests set others.
 	tables   int           // tablesFrom

@@ -69,6 +69,31 @@ func countFound(t *testing.T, x *Index, word string) (n int) {
 	}
 }
 
+// TestBuildersAreKept checks that an import uses the memory of a block again for the next, and that it is gone when the rest is indexed.
+func TestBuildersAreKept(t *testing.T) {
+	store, _, x := newOffered(t)
+	var used *builder
+	for from := range 2 {
+		x.Offer(ingested(t, store, from*blockSize, (from+1)*blockSize, "river"))
+		if err := x.catchUp(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		if x.builders == nil || len(x.builders.list) != 1 || used != nil && x.builders.list[0] != used {
+			t.Fatalf("after block %d: %+v", from, x.builders)
+		}
+		used = x.builders.list[0]
+	}
+	if err := x.CatchUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if x.builders != nil {
+		t.Errorf("an index that follows keeps %d builders", len(x.builders.list))
+	}
+	if n := countFound(t, x, "river"); n != 2*blockSize {
+		t.Errorf("%d found", n)
+	}
+}
+
 // TestOffered imports more than a block. Whole blocks are indexed while it runs and the rest at
 // the end, and no record that was offered is read from the store.
 func TestOffered(t *testing.T) {

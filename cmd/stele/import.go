@@ -233,7 +233,7 @@ func (p *program) runImport(ctx context.Context, l *Registry, o importOptions, b
 	if im.Mark.Done {
 		return errors.Join(p.importDone(im), finish(ctx))
 	}
-	defer waitForGarbage()()
+	defer waitForGarbage(o.index)()
 	if im.Mark.Offset > 0 {
 		fmt.Fprintf(p.stderr, "import: continues at line %s\n", grouped(int64(im.Mark.Line)))
 	}
@@ -493,18 +493,25 @@ func shownValue(value string) string {
 // What an import makes is garbage as soon as its chunk is committed. So the collector
 // may wait until there is much of it, but not for ever: what is in use is a third of
 // the limit at most times. The store has some memory beside that.
+// Records wait for the search index if it is made beside, so that there half of the
+// lower limit is in use.
 const (
 	importGarbage = 400
 	importMemory  = 900 << 20
+	indexMemory   = 1300 << 20
 )
 
 // waitForGarbage makes the collector wait, unless the user has configured it. The
 // function that it returns undoes that.
-func waitForGarbage() (undo func()) {
+func waitForGarbage(index bool) (undo func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
-	percent, limit := debug.SetGCPercent(importGarbage), debug.SetMemoryLimit(importMemory)
+	most := int64(importMemory)
+	if index {
+		most = indexMemory
+	}
+	percent, limit := debug.SetGCPercent(importGarbage), debug.SetMemoryLimit(most)
 	return func() {
 		debug.SetGCPercent(percent)
 		debug.SetMemoryLimit(limit)
