@@ -131,6 +131,12 @@ func (r *Registry) ingest(ctx context.Context, text []byte, o registrar.ImportOp
 	if len(o.KeepTypes) > 0 {
 		q.query.Set("keep-types", strings.Join(o.KeepTypes, ","))
 	}
+	if o.Secrets {
+		if !r.private {
+			return nil, refuse("import", stele.ID{}, stele.Forbidden, "import.secrets-not-sent", "secrets would be sent in clear to {server}; use https", r.site)
+		}
+		q.query.Set("secrets", "true")
+	}
 	if o.Versions != nil {
 		q.query.Set("if-version", "true")
 	}

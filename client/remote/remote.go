@@ -76,6 +76,8 @@ type Registry struct {
 	token string
 	own   *http.Transport // nil if one was given
 
+	private bool // only the server can read what is sent to it
+
 	version atomic.Pointer[stele.Position] // the latest state that an answer named; nil: none did
 	mark    atomic.Pointer[string]         // the part of entity tags after the number of the version; nil: none was seen
 }
@@ -104,7 +106,7 @@ func New(server, token string, o Options) (*Registry, error) {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
-	r := &Registry{o: o, site: p.URL(""), base: p.URL("/api/v1"), token: token}
+	r := &Registry{o: o, private: isPrivate(p), site: p.URL(""), base: p.URL("/api/v1"), token: token}
 	if o.Transport == nil {
 		r.own = newTransport(o)
 		r.o.Transport = r.own
@@ -151,6 +153,14 @@ func plainURL(server string) error {
 	}
 	return nil
 }
+
+// IsPrivate reports whether what is sent to a server can be read by it alone: over https, or on this machine.
+func IsPrivate(server string) bool {
+	p, err := endpoint.Parse(server)
+	return err == nil && isPrivate(p)
+}
+
+func isPrivate(p endpoint.Endpoint) bool { return p.Secure || isLoopback(p.Host) }
 
 // isLoopback reports whether a host is this machine.
 func isLoopback(host string) bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/bulk/foreign"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/cmd/stele/usage"
 )
 
@@ -118,8 +119,8 @@ func (o *importOptions) names() (map[string]string, error) {
 func (p *program) importHandles(cmd *cobra.Command, paths []string, o importOptions) (err error) {
 	if far, err := p.isRemote(cmd); err != nil {
 		return err
-	} else if far && o.handle.secrets {
-		return usage.Errorf(cmd, "flag.secrets-not-remote", "--with-secrets would send secrets in clear to the server; import on the machine of the registry, with --data or --store")
+	} else if far && o.handle.secrets && !remote.IsPrivate(p.remote.server) {
+		return usage.Errorf(cmd, "flag.secrets-not-remote", "--with-secrets would send secrets in clear to {server}; use https, or import on the machine of the registry, with --data or --store", p.remote.server)
 	}
 	if o.live.isGiven() {
 		return p.importLive(cmd, paths, o)

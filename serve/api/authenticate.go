@@ -55,14 +55,17 @@ func (c *call) countFailure(err error) error {
 
 // address returns from where the request came, as it is counted: a network of 64 bits
 // for IPv6, where one client has that many addresses.
-func (c *call) address() string {
-	var a netip.Addr
+func (c *call) address() string { return limit.Client(c.from()) }
+
+// from returns the address from which the request came; the zero one if that is not known.
+func (c *call) from() netip.Addr {
 	if c.h.o.ClientAddr != nil {
-		a = c.h.o.ClientAddr(c.r)
-	} else if from, err := netip.ParseAddrPort(c.r.RemoteAddr); err == nil {
-		a = from.Addr()
+		return c.h.o.ClientAddr(c.r)
 	}
-	return limit.Client(a)
+	if from, err := netip.ParseAddrPort(c.r.RemoteAddr); err == nil {
+		return from.Addr().Unmap()
+	}
+	return netip.Addr{}
 }
 
 // admit makes sure that the caller may use the operation at all.

@@ -47,6 +47,7 @@ func (h *Handler) importOperations() []operation {
 			{name: "import", kind: numberKind, min: 1, about: "the number of the import that this is a part of, which beginImport gave; without it the import gets one", example: "17"},
 			{name: "keep", kind: flagKind, usual: "false", about: "believe when records were created and changed, and by whom; for administrators"},
 			{name: "keep-types", min: 1, max: 1000, about: "types of handle values that the lines leave out, with commas between them; a registered record keeps its values of these types", example: "HS_ADMIN,HS_SECKEY"},
+			{name: "secrets", kind: flagKind, usual: "false", about: "lines may have handle values of type HS_SECKEY in clear, which are encrypted before they are written; for administrators, and only over https or from the machine of the server"},
 			{name: "if-version", kind: flagKind, usual: "false", about: "a line that has a version changes that version of a registered record, also without update; it is refused if the record has another version by now"},
 			{name: "dry-run", kind: flagKind, usual: "false", about: "find out what would be refused, and write nothing. What an earlier chunk would have written is not seen"},
 			{name: "each", kind: flagKind, usual: "false", about: "tell what became of each line, not only of those that were refused"},
@@ -111,7 +112,7 @@ type importing struct {
 // importRecords imports what is sent, as it arrives.
 func (h *Handler) importRecords(c *call) error {
 	im := &importing{c: c, each: c.flag("each"), bookmark: c.text("bookmark"), merges: c.flag("update") && !c.flag("replace"), o: registrar.ImportOptions{
-		Update: c.flag("update"), Keep: c.flag("keep"), DryRun: c.flag("dry-run"), Name: c.text("name"), Import: c.number("import"),
+		Update: c.flag("update"), Keep: c.flag("keep"), DryRun: c.flag("dry-run"), Name: c.text("name"), Import: c.number("import"), Secrets: c.flag("secrets"),
 	}}
 	if types := c.text("keep-types"); types != "" {
 		im.o.KeepTypes = strings.Split(types, ",")
@@ -142,6 +143,10 @@ func (im *importing) begin() error {
 	switch {
 	case im.o.Keep && !c.who.Admin:
 		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: stele.Messagef("import.keep-forbidden", "only an administrator may say when records were created, and by whom; leave keep out")}
+	case im.o.Secrets && !c.who.Admin:
+		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: stele.Messagef("import.secrets-forbidden", "only an administrator may import secrets of handles; leave secrets out")}
+	case im.o.Secrets && c.r.TLS == nil && !c.from().IsLoopback():
+		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: stele.Messagef("import.secrets-sent-in-clear", "secrets of handles are not imported over http, where others can read them; use https, and replace the secrets that were sent")}
 	case im.o.Name == "" && (from > 0 || im.bookmark != ""):
 		return invalidf("import.name-missing", "only an import with a name can go on or be marked; give the name")
 	case im.bookmark != "" || from == 0:

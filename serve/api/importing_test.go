@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -304,5 +305,34 @@ func TestSlowImport(t *testing.T) {
 	// The answer ends after the reason.
 	if body, err := io.ReadAll(a.Body); !strings.Contains(string(body), "/api/v1#too-slow") || strings.Contains(string(body), "done") {
 		t.Errorf("got %d %s, %v", a.StatusCode, body, err)
+	}
+}
+
+// Secrets of handles are imported for administrators only, and not in clear from another machine. No answer has them.
+func TestImportSecrets(t *testing.T) {
+	s := newSite(t, func(o *Options) {
+		o.ClientAddr = func(r *http.Request) netip.Addr { return netip.MustParseAddr(r.Header.Get("X-Test")) }
+	})
+	const line = `{"id":"hdl:20.500.1/USER","values":[{"index":300,"type":"HS_SECKEY","data":"b3BlbiBzZXNhbWU=","permissions":["admin-write","admin-read"]}]}`
+	ask := func(who, from, query string) reply {
+		t.Helper()
+		return s.ask(who, "POST", Root+"/import"+query, line, "Content-Type", apijson.Lines, "X-Test", from)
+	}
+	for _, tt := range []struct {
+		who, from, query, want string
+		status                 int
+	}{
+		{"ann", "127.0.0.1", "?secrets=true", "only an administrator may import secrets", 403},
+		{"root", "192.0.2.7", "?secrets=true", "not imported over http", 403},
+		{"root", "192.0.2.7", "", "would keep that secret in clear", 200},
+	} {
+		a := ask(tt.who, tt.from, tt.query).want(t, tt.status)
+		if !strings.Contains(a.body, tt.want) || strings.Contains(a.body, "b3BlbiBzZXNhbWU") {
+			t.Errorf("%s from %s: %s", tt.who, tt.from, a.body)
+		}
+	}
+	// From the machine of the server it is accepted; without a key to encrypt the secret nothing is written.
+	if a := ask("root", "127.0.0.1", "?secrets=true"); strings.Contains(a.body, "b3BlbiBzZXNhbWU") || strings.Contains(a.body, `"created":1`) || strings.Contains(a.body, "not imported over http") {
+		t.Errorf("without a key: %s %s", a.Status, a.body)
 	}
 }
