@@ -101,7 +101,7 @@ var rooms = []room{
 	{folder: "mail", may: ". auth outbound registrar secret web", tests: "store/mem scheme/all"},
 	{folder: "usage", may: ". auth document/apijson namespaces registrar", tests: "store/mem scheme/all store/pebble store/postgres"}, // it counts what servers hand to it
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
-	{folder: "bulk/foreign", may: ". bulk document internal/destination internal/disk internal/plainxml mint wire/hdl", tests: "internal/recordtest auth registrar secret store/mem scheme/all"},
+	{folder: "bulk/foreign", may: ". bulk ddds document internal/destination internal/disk internal/dnsrr internal/plainxml mint wire/hdl", tests: "internal/recordtest auth registrar secret store/mem scheme/all"},
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
 	{folder: "handles/elsewhere", may: ". client/hdl handles internal/limit wire/hdl", tests: "auth document registrar resolver secret store/mem scheme/all serve/hdld"}, // asks other servers about identities

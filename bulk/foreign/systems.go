@@ -43,6 +43,10 @@ func Systems() []*System {
 			recognise: detectCrossref, claims: isCrossref, open: openCrossref,
 		},
 		{
+			Name: "zone", Title: "a DNS zone", Formats: []Format{ZoneFile},
+			Names: true, recognise: detectZone, claims: isZone, open: openZone,
+		},
+		{
 			Name: "noid", Title: "Noid, Nog or egg", Formats: []Format{NOIDDump, NOIDInfo, EggIDs, NOIDJSON},
 			Grants: true, Names: true, recognise: detectNOID, claims: isNOID, open: openNOID,
 		},

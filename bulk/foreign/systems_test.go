@@ -17,6 +17,7 @@ func TestAuto(t *testing.T) {
 		{"# line 1: it was wrong\n" + `{"doi":"10.5072/a","titles":[]}`, "datacite", "jsonl"},
 		{`<?xml version="1.0"?><doi_batch xmlns="http://www.crossref.org/schema/5.3.0"><head/>`, "crossref", "xml"},
 		{`{"items":[{"DOI":"10.5072/a","URL":"https://doi.org/10.5072/a"}]}`, "crossref", "json"},
+		{"; a remark\n$ORIGIN example.org.\n@ SOA a b 1 2 3 4 5\n", "zone", "zone"},
 		{`{"homedPrefixes":["0.NA/20.500.1"],"handleRecords":{}}`, "handle", "json"},
 		{"CREATE 20.500.1/a\n1 URL 86400 1110 UTF8 https://example.org/\n", "handle", "batch"},
 		{"-- PostgreSQL database dump\nCREATE TABLE handles (handle bytea);\n", "handle", "sql"},

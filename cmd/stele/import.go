@@ -93,6 +93,11 @@ and dates; see docs/import.md for what becomes of the other attributes. With --f
 crossref it reads deposits to Crossref in XML (doi_batch), the answers of queries, works of
 the REST API, and parts of the public data file.
 
+With --from zone import reads master files of the DNS: NAPTR and URI records are targets, TXT
+and CNAME records metadata. It reads back what 'stele zone export' writes. Rules name their
+identifiers; if they do not, --prefix says what identifiers begin with, and the labels of an
+owner name are the parts that follow, the last one first.
+
 Import prints the number of the import. 'stele import ls' lists imports, and 'stele
 revert --import NUMBER' undoes one.
 
@@ -118,6 +123,7 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
   stele import --from shlink --prefix 'https://{domain}/' short_urls.csv
   stele import --from datacite page1.json page2.json
   stele import --from crossref deposit.xml
+  stele import --from zone --prefix urn:example: example.zone
   stele import ls`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.handle.from != "" && len(args) > 1 {
