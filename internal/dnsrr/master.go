@@ -1,7 +1,7 @@
 package dnsrr
 
 import (
-	"errors"
+	"io"
 	"strings"
 
 	"github.com/miekg/dns"
@@ -21,9 +21,6 @@ type Entry struct {
 	Texts                      []string
 }
 
-// ErrNoRecord says that a text has no record.
-var ErrNoRecord = errors.New("there is no record")
-
 // ParseEntry reads one record as master files have it (RFC 1035, section 5). It opens no other file. Names that are not absolute
 // are below the origin.
 func ParseEntry(text, origin string, ttl uint32) (e Entry, err error) {
@@ -35,7 +32,7 @@ func ParseEntry(text, origin string, ttl uint32) (e Entry, err error) {
 		if err := p.Err(); err != nil {
 			return e, err
 		}
-		return e, ErrNoRecord
+		return e, io.ErrUnexpectedEOF // there is no record
 	}
 	head := rr.Header()
 	e = Entry{Owner: head.Name, Type: dns.Type(head.Rrtype).String(), TTL: head.Ttl, Data: strings.TrimPrefix(rr.String(), head.String())}
