@@ -166,6 +166,7 @@ func (p *program) verbGroups() []verbGroup {
 		}},
 		{groupBulk, "Import and export", []*cobra.Command{
 			p.importCommand(),
+			p.harvestCommand(),
 			p.replaceCommand(),
 			p.exportCommand(),
 		}},

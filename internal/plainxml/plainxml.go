@@ -25,6 +25,8 @@ type Limits struct {
 	Depth      int   // elements within each other; usually 64
 	Elements   int64 // usually 10,000; -1: no limit
 	Attributes int   // of one element, with declarations of namespaces; usually 64
+
+	Instructions bool // processing instructions, such as those for style sheets, are passed over and not refused
 }
 
 // The usual limits.
@@ -110,7 +112,7 @@ func (d *Decoder) Token() (xml.Token, error) {
 		case xml.Comment:
 			continue
 		case xml.ProcInst:
-			if t.Target == "xml" && !d.begun {
+			if t.Target == "xml" && !d.begun || t.Target != "xml" && d.limits.Instructions {
 				continue
 			}
 			d.failed = refuse("xml.instruction", "line {line}: processing instructions are not read here; leave it out", d.Line())

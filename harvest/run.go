@@ -1,0 +1,332 @@
+package harvest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"hash/maphash"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/registrar"
+)
+
+// Registry is the registry that a harvest writes to: one that this process has open, or one at a server.
+type Registry interface {
+	bulk.Destination
+
+	// Get returns the record that has a name. NotFound if there is none for the caller.
+	Get(ctx context.Context, name stele.ID) (*stele.Record, error)
+
+	// Count returns how many names count for a namespace.
+	Count(ctx context.Context, key stele.NamespaceKey) (uint64, error)
+
+	// Export yields the records that begin so.
+	Export(ctx context.Context, key stele.NamespaceKey, history bool) iter.Seq2[*stele.Record, error]
+}
+
+// UsualLimit is the part of the names of a namespace that a harvest withdraws without being told to.
+const UsualLimit = 0.05
+
+// Options say what is harvested, and how.
+type Options struct {
+	To      Registry
+	Schemes *stele.Schemes
+	Client  *Client
+	Source  Source
+	Into    stele.NamespaceKey // all names that are written are in it
+
+	Limit  float64 // part of the names of the namespace that may be withdrawn; UsualLimit is usual
+	Yes    bool    // withdraw more than that
+	Again  bool    // start over, whatever an earlier harvest did
+	DryRun bool    // write nothing
+
+	Rejected func(item *Item, err error)      // is told of each record of which nothing is written; may be nil
+	Outside  func(item *Item)                 // is told of each record whose date is not one that was asked for; may be nil
+	Told     func(c Counts)                   // is told after each page; may be nil
+	Deleted  func(id stele.ID)                // in a dry run: is told of each name that would be withdrawn; may be nil
+	Resumed  func(pages int, since time.Time) // is told that an earlier harvest goes on, or from when on changes are asked for; may be nil
+}
+
+// Counts are what became of the records.
+type Counts struct {
+	bulk.Counts
+	Withdrawn int `json:"withdrawn"`
+	Unknown   int `json:"unknownDeleted,omitempty"`   // records that are deleted there and are not known here
+	Outside   int `json:"outsideOfDates,omitempty"`   // records whose dates are not those that were asked for
+	Pages     int `json:"pages"`                      // that were read
+	Waiting   int `json:"waitingForAnswer,omitempty"` // names that are to be withdrawn, if the user agrees
+}
+
+// mark is the bookmark of a harvest. It is committed with the records of a page. It has at most 4096 bytes, since a server keeps no
+// larger ones: names that are to be withdrawn are in further ones.
+type mark struct {
+	Counts
+	Import uint64 `json:"import,omitempty"`
+	Token  string `json:"token,omitempty"` // of the next page
+	Begun  bool   `json:"begun,omitempty"`
+	Read   bool   `json:"read,omitempty"` // all pages are read
+	Done   bool   `json:"done,omitempty"` // and deleted records are withdrawn
+	First  string `json:"first,omitempty"`
+	Days   bool   `json:"days,omitempty"`
+	From   string `json:"from,omitempty"` // that was asked for, if the user did not say it
+	Chunks int    `json:"chunks,omitempty"`
+	Next   string `json:"next,omitempty"` // from where the next harvest begins
+}
+
+// Harvest is a harvest under way.
+type Harvest struct {
+	Options
+	key  string
+	held []byte // the bookmark as the registry has it
+	mark mark
+	kept mark // what the bookmark says, with what became of the last records, which it does not say yet
+
+	tokens  map[uint64]bool // hashes of those that came in this run
+	seed    maphash.Seed
+	empty   int
+	pending pending
+	byOAI   map[string]stele.ID // names by the identifiers of the repository; nil if they were not read
+}
+
+// Overlap is how much earlier than the last harvest the next one begins: a repository may show a record later than its datestamp.
+const overlap = 10 * time.Minute
+
+// New returns a harvest, after a look at what an earlier one did.
+func New(ctx context.Context, o Options) (*Harvest, error) {
+	if err := o.Source.Check(); err != nil {
+		return nil, err
+	}
+	if o.Limit < 0 || o.Limit > 1 {
+		return nil, refuse(stele.Invalid, "harvest.limit-invalid", "the limit is a part of all names, from 0 to 100 %")
+	}
+	s := &o.Source
+	sum := sha256.Sum256([]byte(strings.Join([]string{s.URL, string(s.Format), s.Set, s.From, s.Until, o.Into.Scheme, o.Into.Prefix}, "\n")))
+	h := &Harvest{Options: o, key: "harvest " + hex.EncodeToString(sum[:16]), tokens: make(map[uint64]bool), seed: maphash.MakeSeed(), pending: newPending()}
+	var err error
+	if h.held, err = o.To.Bookmark(ctx, h.key); err != nil {
+		return nil, err
+	}
+	if h.held != nil && !o.Again {
+		if err := json.Unmarshal(h.held, &h.mark); err != nil {
+			return nil, refuse(stele.Internal, "harvest.bookmark-damaged", "the bookmark of the harvest is damaged ({cause}); start over with --again", err)
+		}
+	}
+	return h, nil
+}
+
+// Counts returns what became of the records so far, and the number of the import; 0 if nothing was written.
+func (h *Harvest) Counts() (Counts, uint64) { return h.mark.Counts, h.mark.Import }
+
+// Run harvests: from the beginning, from where an earlier run was interrupted, or what changed since an earlier one was complete. A
+// harvest between two dates that is complete has nothing left to do.
+func (h *Harvest) Run(ctx context.Context) (err error) {
+	if h.mark.Done {
+		if h.Source.From != "" || h.Source.Until != "" {
+			return nil
+		}
+		h.mark = mark{From: h.mark.Next}
+	}
+	noted := h.mark.Counts
+	h.kept = h.mark
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.leave(context.WithoutCancel(ctx)))
+		}
+		if c := h.mark.Counts; h.mark.Import != 0 && !h.DryRun {
+			err = errors.Join(err, h.To.NoteImport(context.WithoutCancel(ctx), h.mark.Import, registrar.ImportCounts{Created: c.New - noted.New,
+				Updated: c.Updated + c.Withdrawn - noted.Updated - noted.Withdrawn, Unchanged: c.Unchanged - noted.Unchanged, Refused: c.Rejected - noted.Rejected}))
+		}
+	}()
+	source := h.Source
+	if source.From == "" {
+		source.From = h.mark.From
+	}
+	if h.Resumed != nil && (h.mark.Begun || source.From != "") {
+		since, _ := parseDate(source.From)
+		h.Resumed(h.mark.Pages, since)
+	}
+	if !h.mark.Begun {
+		if err := h.begin(ctx, source); err != nil {
+			return err
+		}
+	} else if err := h.readPending(ctx); err != nil {
+		return err
+	}
+	for !h.mark.Read {
+		if err := h.page(ctx, source); err != nil {
+			return err
+		}
+	}
+	return h.end(ctx)
+}
+
+// leave keeps the counts of a harvest that ends before its end. What was read of a page that was not written counts for nothing.
+func (h *Harvest) leave(ctx context.Context) error {
+	if h.mark = h.kept; h.DryRun || h.held == nil || !h.kept.Begun {
+		return nil
+	}
+	return h.write(ctx, new(work))
+}
+
+// begin asks the repository who it is.
+func (h *Harvest) begin(ctx context.Context, source Source) error {
+	r, err := h.Client.Identify(ctx, source)
+	if err != nil {
+		return err
+	}
+	h.mark.Begun, h.mark.Days = true, r.Days
+	return nil
+}
+
+// page reads a page, and writes what is in it.
+func (h *Harvest) page(ctx context.Context, source Source) error {
+	asked := h.Client.Now()
+	p, err := h.Client.Page(ctx, source, h.mark.Token)
+	if err != nil {
+		return err
+	}
+	if h.mark.Pages++; h.mark.Pages > maxPages {
+		return refuse(stele.Invalid, "harvest.too-many-pages", "the repository has more than {most} pages; harvest its sets, or parts of the time, one by one", maxPages)
+	}
+	if h.mark.First == "" {
+		h.mark.First = h.first(p.Date, asked).Format(secondForm)
+	}
+	if err := h.follow(p); err != nil {
+		return err
+	}
+	work, err := h.judgePage(ctx, p, source)
+	if err != nil {
+		return err
+	}
+	if err := h.writePending(ctx); err != nil {
+		return err
+	}
+	before := h.mark.Token
+	if h.mark.Token = p.Token; len(p.Token) > mostKeptToken {
+		h.mark.Token = before // a harvest that is interrupted goes back to that page
+	}
+	h.mark.Read = p.Token == ""
+	if err := h.write(ctx, work); err != nil {
+		return err
+	}
+	h.mark.Token = p.Token
+	if h.Told != nil {
+		h.Told(h.mark.Counts)
+	}
+	return nil
+}
+
+// mostKeptToken is how many bytes of a token a bookmark has.
+const mostKeptToken = 2500
+
+// first returns when the first page was made. The clock of a repository that is ahead would make the next harvest leave records
+// out; that of one that is far behind costs a second look at many.
+func (h *Harvest) first(said, asked time.Time) time.Time {
+	if said.IsZero() || said.After(asked) {
+		return asked.UTC()
+	}
+	return said.UTC()
+}
+
+// follow makes sure that the list comes to an end.
+func (h *Harvest) follow(p *Page) error {
+	if len(p.Items) > 0 || p.Token == "" {
+		h.empty = 0
+	} else if h.empty++; h.empty > maxEmpty {
+		return refuse(stele.Invalid, "harvest.only-empty-pages", "the repository sent {count} pages without a record, one after the other, and the harvest stops; tell its operator", maxEmpty)
+	}
+	if p.Token == "" {
+		return nil
+	}
+	sum := maphash.String(h.seed, p.Token)
+	if h.tokens[sum] || p.Token == h.mark.Token {
+		return refuse(stele.Invalid, "harvest.token-repeated", "the repository gave the same resumption token twice, so that its list would never end; after {pages} pages the harvest stops; tell its operator", h.mark.Pages)
+	}
+	h.tokens[sum] = true
+	return nil
+}
+
+// work is what is to be written of a page.
+type work struct {
+	items    []*Item
+	records  []*stele.Record
+	versions []uint64
+}
+
+// write writes records and the bookmark, all or none of them.
+func (h *Harvest) write(ctx context.Context, w *work) error {
+	o := registrar.ImportOptions{Update: true, DryRun: h.DryRun, Versions: w.versions}
+	if !h.DryRun {
+		if h.mark.Import == 0 && len(w.records) > 0 {
+			label := "harvest of " + h.Source.URL
+			number, err := h.To.BeginImport(ctx, label[:min(len(label), registrar.MaxLabel)])
+			if err != nil {
+				return err
+			}
+			h.mark.Import = number
+		}
+		o.Import, o.Name, o.OnlyAfter, o.Held = h.mark.Import, h.key, true, h.held
+		var err error
+		if o.Bookmark, err = json.Marshal(&h.mark); err != nil {
+			return err
+		}
+	}
+	errs, err := h.To.Ingest(ctx, w.records, o)
+	if err != nil {
+		return err
+	}
+	if !h.DryRun {
+		h.held = o.Bookmark
+	}
+	for i, err := range errs {
+		rec := w.records[i]
+		switch {
+		case errors.Is(err, registrar.ErrUnchanged):
+			h.mark.Unchanged++
+		case err != nil:
+			h.reject(w.items[i], err)
+		case rec.State == stele.Withdrawn:
+			h.mark.Withdrawn++
+		case w.versions[i] > 0:
+			h.mark.Updated++
+		default:
+			h.mark.New++
+		}
+	}
+	h.kept = h.mark
+	return nil
+}
+
+// reject counts a record of which nothing is written.
+func (h *Harvest) reject(item *Item, err error) {
+	h.mark.Rejected++
+	if h.Rejected != nil {
+		h.Rejected(item, err)
+	}
+}
+
+// end withdraws what is deleted, and makes the harvest complete.
+func (h *Harvest) end(ctx context.Context) error {
+	if err := h.withdraw(ctx); err != nil {
+		return err
+	}
+	first, ok := parseDate(h.mark.First)
+	if ok {
+		first = first.Add(-overlap)
+		if h.mark.Next = first.Format(secondForm); h.mark.Days {
+			h.mark.Next = first.Format(dayForm)
+		}
+	}
+	h.mark.Done, h.mark.Waiting = true, 0
+	return h.write(ctx, new(work))
+}
+
+// chunkName names the bookmark of some names that are to be withdrawn.
+func (h *Harvest) chunkName(n int) string { return h.key + " deleted " + strconv.Itoa(n) }
