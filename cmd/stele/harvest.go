@@ -208,8 +208,11 @@ func (p *program) harvestReport(h *harvest.Harvest, o harvest.Options, err error
 			return failed
 		}
 	} else {
-		text := fmt.Sprintf("%s new, %s updated, %s unchanged, %s withdrawn, %s rejected; %s pages",
+		text := fmt.Sprintf("%s new, %s updated, %s unchanged, %s withdrawn, %s rejected; %s page",
 			grouped(int64(c.New)), grouped(int64(c.Updated)), grouped(int64(c.Unchanged)), grouped(int64(c.Withdrawn)), grouped(int64(c.Rejected)), grouped(int64(c.Pages)))
+		if c.Pages != 1 {
+			text += "s"
+		}
 		if c.Unknown > 0 {
 			text += fmt.Sprintf("; %s deleted that are not known here", grouped(int64(c.Unknown)))
 		}
