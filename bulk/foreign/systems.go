@@ -34,6 +34,11 @@ func Systems() []*System {
 			Name: "kutt", Title: "Kutt", Formats: []Format{CSV, LinksJSON},
 			Names: true, Tables: true, recognise: detectKutt, claims: isKutt, open: openKutt,
 		},
+		{Name: "purl.org", Title: "purl.org", Formats: []Format{PURLJSON}, Names: true, recognise: detectPURLOrg, claims: isPURLOrg, open: openPURLOrg},
+		{
+			Name: "purlz", Title: "PURLZ", Formats: []Format{PURLXML, CSV, PURLJSON},
+			Names: true, Tables: true, recognise: detectPURLZ, claims: isPURLZ, open: openPURLZ,
+		},
 		{
 			Name: "datacite", Title: "DataCite", Formats: []Format{DataCiteJSON, DataCiteLines, DataCiteTar},
 			recognise: detectDataCite, claims: isDataCite, open: openDataCite,

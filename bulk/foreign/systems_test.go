@@ -26,6 +26,10 @@ func TestAuto(t *testing.T) {
 		{"\"keyword\",\"url\",\"title\",\"timestamp\",\"ip\",\"clicks\"\n", "yourls", "csv"},
 		{"address,target,visit_count\n", "kutt", "csv"},
 		{`{"limit":10,"data":[{"address":"a","target":"https://example.org/","visit_count":1}]}`, "kutt", "json"},
+		{`{"name":"/dc","created":"2009-07-22 17:44:37","purls":[]}`, "purl.org", "json"},
+		{`{"history":[{"name":"/dc/a","type":"302","modtime":"2009-07-22 17:44:37"}]}`, "purl.org", "json"},
+		{"<?xml version=\"1.0\"?>\n<purls><purl id=\"/a/b\"/></purls>", "purlz", "xml"},
+		{"domain,id,target\na,b,https://example.org/\n", "purlz", "csv"},
 	} {
 		s, err := foreign.Open(opened(t, []byte(tt.text)), foreign.Options{System: "auto", Schemes: known})
 		if err != nil {

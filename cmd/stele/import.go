@@ -98,6 +98,12 @@ and CNAME records metadata. It reads back what 'stele zone export' writes. Rules
 identifiers; if they do not, --prefix says what identifiers begin with, and the labels of an
 owner name are the parts that follow, the last one first.
 
+With --from purl.org import reads the files of domains of purl.org, as the Internet Archive
+has them: purl_NAME_purl.json, and purl_NAME_purl_history.json with it, whose versions
+become the history of the records, with their dates. With --from purlz import reads batches of
+PURLZ in XML, and tables with the columns domain, id and target; --prefix says what stands before the
+names, such as https://purl.example.org.
+
 Import prints the number of the import. 'stele import ls' lists imports, and 'stele
 revert --import NUMBER' undoes one.
 
@@ -119,6 +125,8 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
   stele import --from handle --format sql --map pids=handles dump.sql.gz
   stele import --from handle --live hdl.example.org --identity 300:0.NA/20.500.12345 --identity-key admpriv.bin --with-admins --create-namespaces 20.500.12345
   stele import --from noid --create-namespaces noid.dump
+  stele import --from purl.org purl_dc_purl.json purl_dc_purl_history.json
+  stele import --from purlz --prefix https://purl.example.org batch.xml
   stele import --from yourls --prefix https://purl.example.org/s/ yourls_url.csv
   stele import --from shlink --prefix 'https://{domain}/' short_urls.csv
   stele import --from datacite page1.json page2.json
