@@ -111,6 +111,9 @@ func (f *File) decompress(raw io.Reader) error {
 		return fmt.Errorf("%s: %w", f.Name, err)
 	}
 	head = head[:n]
+	if bytes.Equal(head, []byte("PK\x03\x04")) {
+		return f.unzip(raw)
+	}
 	all := io.MultiReader(bytes.NewReader(head), in)
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):

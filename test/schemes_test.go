@@ -32,6 +32,8 @@ var knowSchemes = map[string]string{
 	"serve/httpd/routes.go":            "requests of the protocol of LSIDs are counted under its name",
 	"serve/httpd/thttp.go":             "THTTP answers N2Ns with URNs (RFC 2169, section 3.6)",
 	"serve/api/*":                      "examples in the OpenAPI document",
+	"bulk/foreign/arklet.go":           "arklet has a column of this name",
+	"document/ezidrecord/batch.go":     "EZID writes the URN of a UUID without its label",
 	"bulk/header.go":                   "headers of columns that people write for identifiers",
 	"cmd/stele/zoneadd.go":             "the default of a flag",
 	"cmd/stele/resolve.go":             "the roots in the DNS, as client/application.go has them",

@@ -28,6 +28,14 @@ type System struct {
 // Systems returns all systems, in the order in which a file is held against them.
 func Systems() []*System {
 	return []*System{
+		{
+			Name: "arklet", Title: "arklet", Formats: []Format{CSV, Copied},
+			Names: true, Tables: true, recognise: detectArklet, claims: isArklet, open: openArklet,
+		},
+		{
+			Name: "ezid", Title: "EZID", Formats: []Format{EZIDText, CSV, EZIDXML},
+			Tables: true, recognise: detectEZID, claims: isEZID, open: openEZID,
+		},
 		tableSystem("shlink", "Shlink", shlinkTable()),
 		tableSystem("yourls", "YOURLS", yourlsTable()),
 		{

@@ -28,6 +28,7 @@ type tableKind struct {
 	source  string            // the system's name, under which the metadata has what means nothing else here
 	columns map[string]string // what a column means, by its name without case, spaces and signs; see folded
 	need    [][]string        // of each list the table has one
+	exact   bool              // names of columns count as they are written
 
 	// make makes a record of what a row says.
 	make func(s *Source, row *bulk.Row, all []said)
@@ -170,9 +171,9 @@ func (t *table) layout(cells []string) error {
 	have := make(map[string]string)
 	for _, cell := range cells {
 		name := strings.TrimSpace(cell)
-		c := said{name: name, field: t.kind.columns[plainName(name)]}
+		c := said{name: name, field: t.kind.fieldOf(name)}
 		if mapped, ok := t.s.o.Map[strings.ToLower(name)]; ok {
-			c.field, c.name = t.kind.columns[plainName(mapped)], mapped
+			c.field, c.name = t.kind.fieldOf(mapped), mapped
 		}
 		if before, twice := have[c.field]; twice && c.field != "" {
 			return failf(stele.Invalid, "import.foreign-columns-mean-the-same", "{file}: the columns {column} and {other-column} mean the same; remove one of them", t.w.name, stele.Quote(before), stele.Quote(name))
@@ -196,7 +197,7 @@ func (t *table) layout(cells []string) error {
 
 // kept returns a column with the name under which the metadata keeps it, and tells if that is another one, apart from the case of letters.
 func (c said) kept(t *table) said {
-	if c.field != "" && c.field != fieldShort && c.field != fieldDomain || c.name == "" {
+	if t.kind.exact || c.field != "" && c.field != fieldShort && c.field != fieldDomain || c.name == "" {
 		return c
 	}
 	said := strings.ReplaceAll(strings.ToLower(c.name), " ", "_")
@@ -205,6 +206,14 @@ func (c said) kept(t *table) said {
 		t.s.note("import.foreign-column-renamed", "{file}: the column {column} is kept as {field}", t.w.name, stele.Quote(said), t.kind.source+"."+clean)
 	}
 	return c
+}
+
+// fieldOf returns what a column means.
+func (k *tableKind) fieldOf(name string) string {
+	if k.exact {
+		return k.columns[name]
+	}
+	return k.columns[plainName(name)]
 }
 
 // usual returns the name of a column that has a meaning.

@@ -83,6 +83,12 @@ here, with --create-namespaces in a namespace of its own: its counters are impor
 that the next name is the one that it would have given. It is shut until 'stele ns skip',
 because the original may have issued names since the dump.
 
+With --from ezid import reads a batch download of EZID in ANVL, CSV or XML, also as gzip or zip. EZID's API of
+this registry shows the records as EZID does; owners are kept as metadata, and grant nothing.
+
+With --from arklet import reads the table ark_ark, as CSV or as pg_dump writes it. arklet keeps NAANs as
+numbers; if one has lost zeros at its beginning, say what it is with --prefix.
+
 With --from shlink, yourls and kutt import reads the links of a service of short URLs, as CSV or, for
 Kutt, in JSON. A short code is not an identifier: --prefix says what stands before it, in which
 {domain} is the domain of the link. Import leaves out IP addresses of persons, and tells how many.
@@ -127,6 +133,8 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
   stele import --from noid --create-namespaces noid.dump
   stele import --from purl.org purl_dc_purl.json purl_dc_purl_history.json
   stele import --from purlz --prefix https://purl.example.org batch.xml
+  stele import --from ezid --dry-run download.txt.gz
+  stele import --from arklet --prefix ark:00123/ arklet.sql.gz
   stele import --from yourls --prefix https://purl.example.org/s/ yourls_url.csv
   stele import --from shlink --prefix 'https://{domain}/' short_urls.csv
   stele import --from datacite page1.json page2.json

@@ -10,10 +10,11 @@ import (
 	"github.com/stele-id/stele/document/anvl"
 )
 
-// The elements whose values are whole documents: one in ANVL, and one of DataCite's metadata in XML.
+// The elements whose values are whole documents: one in ANVL, and those of DataCite and Crossref in XML.
 const (
 	ercDocument      = "erc"
 	dataciteDocument = "datacite"
+	crossrefDocument = "crossref"
 )
 
 // maxDepth is how deep elements of XML may be in each other; DataCite's schema needs 6.
@@ -30,6 +31,8 @@ func derived(profile string, m stele.Metadata) map[string]string {
 		if fields, err := dataciteFields(m[dataciteDocument]); err == nil {
 			return fields
 		}
+	case profile == crossrefDocument && m[crossrefDocument] != "":
+		return crossrefFields(m[crossrefDocument])
 	}
 	return nil
 }

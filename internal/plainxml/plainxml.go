@@ -88,6 +88,9 @@ func (d *Decoder) Line() int {
 	return line
 }
 
+// Offset returns how many bytes of the document the decoder has passed: where the token that it returned last ends.
+func (d *Decoder) Offset() int64 { return d.xml.InputOffset() }
+
 // Token returns the next token: an [xml.StartElement], an [xml.EndElement] or [xml.CharData], which is valid until the
 // next call. It leaves out comments and the XML declaration. At the end of the document, where all elements have ended,
 // it returns io.EOF. Any other error is Invalid, says what is wrong, and comes again from then on; it is that of the
