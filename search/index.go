@@ -322,6 +322,7 @@ func (x *Index) begin(ctx context.Context) error {
 func (x *Index) replace(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.recent.forget() // the searches that keep records hold the lock
 	if err := x.closeFiles(false); err != nil {
 		x.o.Log.Warn("the search index was not closed", "error", err.Error())
 	}

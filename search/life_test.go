@@ -82,6 +82,58 @@ func TestGeneration(t *testing.T) {
 	}
 }
 
+// TestLostVersion: a version that the registry lost is not shown, though the change that replaced it has the same number.
+func TestLostVersion(t *testing.T) {
+	w := newWorld(t, 0)
+	w.open(t)
+	defer w.index.Close()
+	other := mem.New(func() time.Time { return clock })
+	for _, one := range []struct {
+		store stele.Store
+		title string
+		last  string
+	}{{w.store, "rio mar", "ark:1/b"}, {other, "rio lago", "ark:1/c"}} {
+		for i, r := range []*stele.Record{newRecord("ark:1/a", "rio"), newRecord("ark:1/a", one.title), newRecord(one.last, "rio")} {
+			if r.Version = 1; i == 1 {
+				r.Version = 2
+			}
+			if err := one.store.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{r}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	more := newRecord("ark:1/d", "rio") // the next change tells that the feed is another one
+	more.Version = 1
+	if err := other.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{more}}); err != nil {
+		t.Fatal(err)
+	}
+	title := func() (got string) {
+		t.Helper()
+		page, err := w.index.Find(t.Context(), &Query{Text: "rio", Limit: 10}, everything)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Records {
+			if r.ID.String() == "ark:1/a" {
+				got = r.Metadata[stele.What]
+			}
+		}
+		return got
+	}
+	w.catchUp(t)
+	if got := title(); got != "rio mar" {
+		t.Fatalf("it is called %q", got)
+	}
+	w.source.Store = &sameGeneration{other, w.store}
+	w.catchUp(t)
+	if got := title(); got != "rio lago" {
+		t.Errorf("it is called %q", got)
+	}
+	if err := w.index.Erase(t.Context()); err != nil || w.index.recent.places != nil {
+		t.Errorf("erased: %v, and records are kept: %t", err, w.index.recent.places != nil)
+	}
+}
+
 // sameGeneration is a store that claims to be of the generation of another one, as a database
 // does that lost its last changes.
 type sameGeneration struct {

@@ -44,6 +44,14 @@ func (r *recent) fill(generation stele.GenerationID, list []candidate) (missing 
 	return missing
 }
 
+// forget drops all that is kept. A registry that lost its last changes goes on with others of the same numbers, in the same
+// generation.
+func (r *recent) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.places = nil
+}
+
 // keep keeps the records of candidates, each in the place of an earlier one. They must not be changed any
 // more. Changes of another generation of the registry have the same numbers, so what is kept of
 // that goes.
