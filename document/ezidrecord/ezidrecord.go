@@ -159,17 +159,17 @@ func IsBlank(rec *stele.Record) bool {
 	return len(rec.Targets) == 0 && len(rec.Metadata) == 0 && len(rec.Values) == 0 && len(rec.Signatures) == 0 && len(rec.Readers) == 0 && rec.Persistence == (stele.Persistence{})
 }
 
-// DropProfile takes away the profile and the choice not to be exported of a record that says nothing else.
+// DropProfile takes away the profile and the choice not to be exported of a record that says nothing else. What the record says of the
+// thing counts, as in the registrar, which takes the mark of a redaction away as soon as there is something: a level of persistence,
+// and who may see the record, are not.
 func DropProfile(rec *stele.Record) {
 	for key := range rec.Metadata {
 		if key != keptProfile && key != keptExport {
 			return
 		}
 	}
-	if bare := *rec; len(bare.Metadata) > 0 {
-		if bare.Metadata = nil; bare.Spelling == "" && IsBlank(&bare) {
-			rec.Metadata = nil
-		}
+	if rec.Spelling == "" && len(rec.Targets) == 0 && len(rec.Values) == 0 && len(rec.Signatures) == 0 && rec.Persistence.Statement == "" {
+		rec.Metadata = nil
 	}
 }
 

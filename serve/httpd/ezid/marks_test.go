@@ -21,6 +21,20 @@ func TestRedacted(t *testing.T) {
 			t.Errorf("%q: %+v", body, rec)
 		}
 	}
+	// A level of persistence, and who may see the record, say nothing about the thing either.
+	s.ask("root", "POST", "/id/"+name, "_status: public").want(t, 200, "success: *")
+	if _, err := s.registrar.Update(s.admin, s.record(name).ID, 0, func(next *stele.Record) error {
+		next.Readers, next.Persistence.Level = []string{"user:ann"}, stele.Permanent
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{"_export: no", "_profile: dc"} {
+		s.ask("root", "POST", "/id/"+name, body).want(t, 200, "success: *")
+		if rec := s.record(name); !rec.Redacted || len(rec.Metadata) > 0 || len(rec.Readers) != 1 {
+			t.Errorf("with readers and a level, %q: %+v", body, rec)
+		}
+	}
 	s.ask("root", "POST", "/id/"+name, "erc.who: B").want(t, 200, "success: *")
 	if rec := s.record(name); rec.Redacted || rec.Metadata["who"] != "B" {
 		t.Errorf("%+v", rec)
@@ -56,6 +70,27 @@ func TestReadersDeleted(t *testing.T) {
 	if got := s.view("", name)["erc.who"]; got != "B" {
 		t.Errorf("the public sees %q", got)
 	}
+}
+
+// TestBlankElsewhere: a blank record that another way in registered as reserved was not deleted here.
+func TestBlankElsewhere(t *testing.T) {
+	s := newSite(t)
+	id, err := s.schemes.Parse("ark:99999/fk4blank")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.registrar.Register(s.admin, &stele.Record{ID: id, State: stele.Reserved}); err != nil {
+		t.Fatal(err)
+	}
+	const name = "ark:/99999/fk4blank"
+	if got := s.view("ed", name)["_status"]; got != "reserved" {
+		t.Errorf("the status is %q", got)
+	}
+	s.ask("ed", "PUT", "/id/"+name, "erc.who: B").want(t, 400, "error: bad request - identifier already exists")
+	s.ask("ed", "DELETE", "/id/"+name, "").want(t, 400, "error: bad request - identifier status does not support deletion")
+	s.ask("ed", "POST", "/id/"+name, "erc.who: B").want(t, 200, "success: *")
+	s.ask("ed", "DELETE", "/id/"+name, "").want(t, 200, "success: *")
+	s.ask("ed", "GET", "/id/"+name, "").want(t, 400, "error: bad request - no such identifier")
 }
 
 // TestSealed: a sealed registry is one that can't be written to at present. That says nothing of an identifier, and clients do not see

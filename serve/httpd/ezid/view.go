@@ -60,8 +60,10 @@ func (c *call) find(id stele.ID) (*stele.Record, error) {
 	return rec, nil
 }
 
+// isDeleted reports whether a record is one that was deleted here. Another way in may register a blank one as reserved, such as the
+// assigning service of LSIDs; what is deleted had something to say before.
 func isDeleted(rec *stele.Record) bool {
-	return rec.State == stele.Reserved && ezidrecord.IsBlank(rec)
+	return rec.Version > 1 && rec.State == stele.Reserved && ezidrecord.IsBlank(rec)
 }
 
 // maxHidden is how many records that the client may not see are passed over on the way to a shorter name.

@@ -376,7 +376,7 @@ func (c *call) delete() error {
 			return err
 		}
 		_, err = c.h.o.Registrar.Update(c.ctx, have.ID, have.Version, func(next *stele.Record) error {
-			if next.State != stele.Reserved {
+			if next.State != stele.Reserved || ezidrecord.IsBlank(next) { // nothing would change, and the client would find it again
 				return errNotDeletable()
 			}
 			ezidrecord.Blank(next)
