@@ -25,10 +25,18 @@ func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o 
 		return refuse(op, stele.ID{}, stele.Conflict, "import.namespace-settings-differ", "the namespace {namespace} is there with other settings; only an update changes them", ns.Key())
 	case err != nil && !errors.Is(err, stele.NotFound):
 		return err
-	case o.DryRun:
+	}
+	further, err := r.isFurther(ctx, have, ns, o)
+	if err != nil {
+		return err
+	}
+	if o.DryRun {
+		if err := administrate(ctx, op, stele.ID{}); further && err != nil {
+			return err
+		}
 		return r.rehearseNamespace(ctx, op, ns)
 	}
-	if ns.Minter.Kind == stele.MinterNOID && (have == nil || have.Minter != ns.Minter) {
+	if further {
 		if err := r.ShutTemplate(ctx, ns.Key(), ns.Minter, o.Progress); err != nil {
 			return err
 		}
@@ -47,17 +55,29 @@ func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o 
 	return err
 }
 
+// isFurther reports whether the template of a namespace that is imported is, or may be, further elsewhere than here: it is
+// another one than the namespace has, or the import says so.
+func (r *Registrar) isFurther(ctx context.Context, have, ns *stele.Namespace, o ImportOptions) (bool, error) {
+	switch {
+	case ns.Minter.Kind != stele.MinterNOID:
+		return false, nil
+	case have == nil || have.Minter != ns.Minter:
+		return true, nil
+	case o.Progress.Given == 0:
+		return false, nil
+	}
+	status, err := r.MinterStatus(ctx, ns.Key())
+	return err == nil && o.Progress.Given > status.Given, err
+}
+
 // ingestProgress lets the template of a namespace that has these settings already continue where another
 // program is. ErrUnchanged if it is as far here.
 func (r *Registrar) ingestProgress(ctx context.Context, ns *stele.Namespace, o ImportOptions) error {
-	if ns.Minter.Kind != stele.MinterNOID || o.Progress.Given == 0 {
-		return ErrUnchanged
-	}
-	status, err := r.MinterStatus(ctx, ns.Key())
+	further, err := r.isFurther(ctx, ns, ns, o)
 	if err != nil {
 		return err
 	}
-	if status.Given >= o.Progress.Given {
+	if !further {
 		return ErrUnchanged
 	}
 	if o.DryRun {

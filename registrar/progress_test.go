@@ -62,4 +62,19 @@ func TestProgressLine(t *testing.T) {
 	if s, err := f.MinterStatus(f.admin, ns.Key()); err != nil || s.Given != 3 {
 		t.Errorf("%+v, %v", s, err)
 	}
+	// So does one that comes with another setting.
+	owned := *ns
+	owned.Owner, p = "ann", Progress{Given: 4, Counters: "1,0,0,1,0,0,0,1,1,0"}
+	if err := f.IngestNamespace(as("ann"), &owned, ImportOptions{Update: true, Progress: p}); stele.KindOf(err) == stele.Internal || err == nil {
+		t.Errorf("by a user: %v", err)
+	}
+	if err := f.IngestNamespace(f.admin, &owned, ImportOptions{Update: true, Progress: p}); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := f.MinterStatus(f.admin, ns.Key()); err != nil || s.Given != 4 || !s.Shut {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if have, err := f.Namespace(f.admin, ns.Key()); err != nil || have.Owner != "ann" {
+		t.Errorf("%+v, %v", have, err)
+	}
 }
