@@ -29,6 +29,18 @@ func (h *Handler) counts(r *http.Request) bool {
 	return h.o.Counter != nil && r.Method == http.MethodGet && !auth.From(r.Context()).IsKnown()
 }
 
+// countsAll reports whether a redirect belongs to a namespace all of whose redirects are counted: those of its public records, and
+// those by its rules.
+func (h *Handler) countsAll(res *resolver.Resolution) bool {
+	switch {
+	case h.o.CountsAll == nil || res.Private:
+		return false
+	case res.Rule != nil:
+		return h.o.CountsAll(res.ID)
+	}
+	return res.Record != nil && res.Record.IsPublic() && h.o.CountsAll(res.Record.ID)
+}
+
 // countRedirect counts a redirect to the target of a record or rule.
 func (h *Handler) countRedirect(r *http.Request, res *resolver.Resolution) {
 	if !h.counts(r) || res.Record == nil && res.Rule == nil {

@@ -228,7 +228,13 @@ func TestCountsAll(t *testing.T) {
 	s.space("ark:12345")
 	s.space("ark:54321")
 	s.add(`{"id":"ark:12345/x1","targets":[{"url":"https://example.org/1","ttl":3600}]}`, `{"id":"ark:54321/x1","targets":[{"url":"https://example.org/2","ttl":3600}]}`)
-	for target, want := range map[string]string{"/ark:12345/x1": "private, no-cache", "/ark:54321/x1": "max-age=3600"} {
+	for prefix, name := range map[string]string{"ark:12345/r": "ark:12345/r007", "ark:54321/r": "ark:54321/r007"} {
+		s.space(prefix, func(ns *stele.Namespace) {
+			ns.Rules = []stele.Rule{{Pattern: "{n:digit,3}", Targets: []stele.Target{{Service: stele.N2L, URL: "https://example.org/{n}", TTL: 3600, Order: 100, Preference: 10}},
+				Examples: []stele.RuleExample{{Name: name, Want: "https://example.org/007"}}}}
+		})
+	}
+	for target, want := range map[string]string{"/ark:12345/x1": "private, no-cache", "/ark:54321/x1": "max-age=3600", "/ark:12345/r008": "private, no-cache", "/ark:54321/r008": "max-age=3600"} {
 		for _, h := range []*Handler{s.handler, s.learned} {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequest("GET", target, nil))

@@ -163,7 +163,7 @@ func (h *Handler) land(w http.ResponseWriter, r *http.Request, res *resolver.Res
 	head := w.Header()
 	vary(head)
 	h.keep(head, res)
-	if h.o.CountsAll != nil && res.Record != nil && !res.Private && res.Record.IsPublic() && h.o.CountsAll(res.Record.ID) {
+	if h.countsAll(res) {
 		head["Cache-Control"] = countedAlways
 	}
 	if res.Record != nil {
