@@ -62,7 +62,7 @@ func (r *Registrar) fixedData(ctx context.Context, op string, id stele.ID) (*Fix
 
 // FixData says which bytes a record stands for, and returns what holds from now on. If another server was faster, or if
 // that was said before, it returns what was said then, and changes nothing. The record is the version by which the server
-// found the bytes: Conflict if the store has another one by now, since its owner may have meant other bytes. Only a
+// found the bytes: Conflict if the store has another one when this begins, since its owner may have meant other bytes. Only a
 // server may.
 func (r *Registrar) FixData(ctx context.Context, rec *stele.Record, d FixedData) (*FixedData, error) {
 	id := rec.ID
@@ -79,6 +79,8 @@ func (r *Registrar) FixData(ctx context.Context, rec *stele.Record, d FixedData)
 		if err != nil || kept != nil {
 			return kept, err
 		}
+		// A commit has no condition on a record that it does not write. So an owner who writes between this and the commit, a
+		// moment later, is not noticed (decision 68); what is noticed are changes during the fetch, which may take seconds.
 		switch now, err := r.store.Record(ctx, id); {
 		case err != nil:
 			return nil, tell(opFixData, err)
