@@ -27,7 +27,7 @@ const maxPartial = 100_000
 
 // ExportWeb writes the redirects of the records whose identifiers begin with one of the prefixes, for a web server: of each name in the
 // spellings that its scheme knows, to the first location of the record. It leaves out records that are reserved or for some
-// readers only. Told, progress and the result are those of [Export].
+// readers only, and the rules of namespaces, of which it tells once. Told, progress and the result are those of [Export].
 func ExportWeb(ctx context.Context, from bulk.Source, keys []stele.NamespaceKey, schemes *stele.Schemes, out io.Writer, to Target, told func(name string, what error), progress func(rows int)) (Exported, error) {
 	x := &webExport{from: from, keys: keys, schemes: schemes, out: out, told: told, progress: progress, statuses: make(map[int]bool)}
 	for ns, err := range from.Namespaces(ctx) {
@@ -35,6 +35,11 @@ func ExportWeb(ctx context.Context, from bulk.Source, keys []stele.NamespaceKey,
 			return x.done, err
 		}
 		x.spaces = append(x.spaces, ns)
+		if len(ns.Rules) > 0 && slices.ContainsFunc(keys, func(key stele.NamespaceKey) bool {
+			return key.Scheme == "" || ns.Scheme == key.Scheme && strings.HasPrefix(ns.Prefix, key.Prefix)
+		}) {
+			told(ns.Prefix, stele.Messagef("export.web-rules", "its {count} rules are left out: such a file has registered names only", len(ns.Rules)))
+		}
 	}
 	write := x.nginx
 	if to == Htaccess {

@@ -138,6 +138,19 @@ func wantAnswers(t *testing.T, at string, asked map[string]string) {
 	}
 }
 
+// TestWebRules: the rules of a namespace are told and left out, once for each namespace that is exported.
+func TestWebRules(t *testing.T) {
+	spaces := []*stele.Namespace{{Scheme: "ark"}, {Scheme: "ark", Prefix: "ark:12345/x5", Rules: make([]stele.Rule, 2)}, {Scheme: "ark", Prefix: "ark:54321", Rules: make([]stele.Rule, 1)}}
+	for _, to := range []foreign.Target{foreign.Htaccess, foreign.NginxMap} {
+		var told []string
+		_, err := foreign.ExportWeb(t.Context(), &listed{spaces: spaces}, []stele.NamespaceKey{{Scheme: "ark", Prefix: "ark:12345"}}, web(t), new(bytes.Buffer), to,
+			func(name string, what error) { told = append(told, name+": "+what.Error()) }, nil)
+		if err != nil || len(told) != 1 || told[0] != "ark:12345/x5: its 2 rules are left out: such a file has registered names only" {
+			t.Errorf("%s: %v, %q", to, err, told)
+		}
+	}
+}
+
 // TestWebChanged: a path that web servers change is told and left out, and a registry that changes meanwhile ends the export.
 func TestWebChanged(t *testing.T) {
 	id, err := web(t).Parse("https://purl.org/a%2Fb")
