@@ -80,6 +80,9 @@ func (r *Registrar) VerifyAll(ctx context.Context, o Verification) error {
 	if err := v.proposals(ctx); err != nil {
 		return err
 	}
+	if err := v.besideRecords(ctx); err != nil {
+		return err
+	}
 	for scheme := range r.schemes.All() {
 		for rec, err := range r.store.Scan(ctx, scheme.Name(), "", "") {
 			if err != nil {

@@ -41,6 +41,11 @@ func TestVerify(t *testing.T) {
 	// A name with a future date, made by hand, is not a problem.
 	f.registered("102.100.272/ZZZZZZZZ0")
 	must(f.Redact(f.admin, f.id("urn:example:1"), 0, "an order"))(t)
+	must(f.FixData(f.admin, f.registered("urn:example:5"), FixedData{Absent: true}))(t)
+	must(f.FixData(f.admin, f.registered("urn:example:6"), FixedData{SHA256: strings.Repeat("0a", 32), Size: 1}))(t)
+	if err := f.AddForeignAuthority(f.admin, f.id("urn:example:5"), "example.org"); err != nil {
+		t.Fatal(err)
+	}
 	if got := f.problems(); got != nil {
 		t.Fatalf("nothing is wrong, but: %q", got)
 	}
@@ -94,6 +99,13 @@ func TestVerify(t *testing.T) {
 	damage("proposal p2", proposed+"}", `The cell "proposal p2" has the proposal p1`)
 	damage("proposal p1", strings.ReplaceAll(proposed, "ark:12345/x5\"", "ark:12345/y5\"")+"}", "The proposal p1 is one of the namespace ark:12345/y5, which is not there")
 	damage("proposal p1", proposed+`,"base":3}`, "The proposal p1 changes version 3 of ark:12345/x5q, which is not there")
+	fixed, knows := cellOf(fixedDataCells, f.id("urn:example:1")), cellOf(foreignCells, f.id("urn:example:1"))
+	damage(fixed, "{", `The cell "`+fixed+`" can't be read`)
+	damage(fixed, `{"id":"urn:example:1"}`, "neither a SHA-256 digest nor")
+	damage(fixed, `{"id":"urn:example:1","sha256":"x"}`, "neither a SHA-256 digest nor")
+	damage(fixed, `{"id":"urn:example:9","absent":true}`, `The cell "`+fixed+`" is not that of "urn:example:9"`)
+	damage(knows, "[]", `The cell "`+knows+`" can't be read`)
+	damage(knows, `{"id":"urn:example:9"}`, `The cell "`+knows+`" is not that of "urn:example:9"`)
 	damage(auth.IdentityCells+"x", "{", "a linked account or a password can't be read")
 	if got := f.problems(); got != nil {
 		t.Fatalf("all is well again, but: %q", got)
