@@ -180,17 +180,15 @@ func newClasses() *classes { return &classes{seed: maphash.MakeSeed()} }
 // hash returns the hash of an agent.
 func (c *classes) hash(agent string) uint64 { return maphash.String(c.seed, agent) }
 
-// find returns the class of the agent with a hash; unclassified if it is not known. It reads the whole row: where the processor would have to guess at which place
-// the search ends, it could not do anything else while it waits for the row.
+// find returns the class of the agent with a hash; unclassified if it is not known.
 func (c *classes) find(h uint64) Class {
 	row := &c.table[h>>55]
-	found := uint64(unclassified)
 	for i := range row {
-		if differs := row[i].Load() ^ h&^classBits; differs <= classBits {
-			found = differs
+		if have := row[i].Load(); have&^classBits == h&^classBits {
+			return Class(have & classBits)
 		}
 	}
-	return Class(found)
+	return unclassified
 }
 
 // keep remembers a class: in the place that the hash has, or a free one, or in that of another agent. One goroutine calls it.

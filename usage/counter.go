@@ -85,8 +85,7 @@ type rare struct {
 // Sizes of what hits wait in.
 const (
 	maxRings  = 8
-	ringBits  = 14
-	ringSize  = 1 << ringBits
+	ringSize  = 1 << 14
 	wakeEvery = 1 << 11 // hits that wait in a ring until they are counted before the next tick: they are in the processor's cache then
 	batchSize = 1 << 7  // hits that are counted at once
 	rareSize  = 1 << 12
@@ -122,7 +121,7 @@ func New(o Options) *Counter {
 		n *= 2
 	}
 	for range n {
-		c.rings = append(c.rings, newRing(ringBits))
+		c.rings = append(c.rings, newRing(ringSize))
 	}
 	c.tally = newTally(func(id stele.ID) stele.NamespaceKey { return o.Space(c.ctx, id) })
 	c.seed = c.tally.seed
@@ -160,11 +159,6 @@ func (c *Counter) add(kind Kind, id stele.ID, from netip.Addr, agent, referrer s
 	if scheme < 0 {
 		return
 	}
-	ring := c.rings[0]
-	if len(c.rings) > 1 {
-		ring = c.rings[int(rand.Uint32())&(len(c.rings)-1)]
-	}
-	ring.touch()
 	if c.o.Cut {
 		from = cut(from)
 	}
@@ -196,7 +190,11 @@ func (c *Counter) add(kind Kind, id stele.ID, from netip.Addr, agent, referrer s
 		}
 		// It counts without its host.
 	}
-	at, ok := ring.put(&e)
+	ring := 0
+	if len(c.rings) > 1 {
+		ring = int(rand.Uint32()) & (len(c.rings) - 1)
+	}
+	at, ok := c.rings[ring].put(&e)
 	if !ok {
 		c.dropped.Add(1)
 	}
