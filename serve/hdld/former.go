@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -13,17 +14,20 @@ import (
 const (
 	formerLife = 30 * time.Minute
 	formerMost = 10_000
+	formerTidy = time.Second // between two looks at all of them
 )
 
 // formerClients are the addresses of clients that named the site by its former number the last time. A request that sets up a session does not
 // name the site (its number is 0xffff), so the server can't see from it by which key the client will check the answer.
 type formerClients struct {
-	mu    sync.Mutex
-	until map[netip.Addr]time.Time
+	mu     sync.Mutex
+	until  map[netip.Addr]time.Time // by network: a client may have all addresses of one
+	tidied time.Time                // when those whose time is over were removed
 }
 
 // note remembers by which number a client knows the site.
 func (l *formerClients) note(client netip.Addr, former bool, now time.Time) {
+	client = limit.Network(client)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !former {
@@ -34,6 +38,10 @@ func (l *formerClients) note(client netip.Addr, former bool, now time.Time) {
 		l.until = make(map[netip.Addr]time.Time)
 	}
 	if _, ok := l.until[client]; !ok && len(l.until) >= formerMost {
+		if now.Sub(l.tidied) < formerTidy {
+			return
+		}
+		l.tidied = now
 		for other, until := range l.until {
 			if !now.Before(until) {
 				delete(l.until, other)
@@ -48,6 +56,7 @@ func (l *formerClients) note(client netip.Addr, former bool, now time.Time) {
 
 // has reports whether a client knows the site by its former number.
 func (l *formerClients) has(client netip.Addr, now time.Time) bool {
+	client = limit.Network(client)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	until, ok := l.until[client]

@@ -160,4 +160,11 @@ func TestFormerClientsBounded(t *testing.T) {
 	if len(l.until) != 1 || !l.has(client(formerMost), now) {
 		t.Errorf("%d are remembered", len(l.until))
 	}
+	l = formerClients{}
+	for i := range 100 { // one client has all of them
+		l.note(netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: byte(i)}), true, now)
+	}
+	if len(l.until) != 1 {
+		t.Errorf("%d addresses of one network are remembered", len(l.until))
+	}
 }
