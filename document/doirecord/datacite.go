@@ -3,7 +3,10 @@ package doirecord
 import (
 	"encoding/base64"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document"
@@ -71,7 +74,8 @@ func (d *dataciteReader) read(schemes *stele.Schemes) (*stele.Record, int, error
 	return rec, d.identical, nil
 }
 
-// normalise writes names of attributes as the REST API does today: publication-year and publication_year are publicationYear.
+// normalise writes names of attributes as the REST API does today: publication-year and publication_year are publicationYear. If
+// an object has several of them, the others keep their names: the one in today's spelling counts, and then the first in order.
 func (d *dataciteReader) normalise() {
 	odd := false
 	for name := range d.attributes {
@@ -81,20 +85,28 @@ func (d *dataciteReader) normalise() {
 		return
 	}
 	plain := make(map[string]any, len(d.attributes))
-	for name, v := range d.attributes {
-		words := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' })
-		for i, word := range words {
-			if i > 0 {
-				words[i] = strings.ToUpper(word[:1]) + word[1:]
-			}
-		}
-		camel := strings.Join(words, "")
-		if _, twice := d.attributes[camel]; twice || camel == "" {
+	for _, name := range slices.Sorted(maps.Keys(d.attributes)) {
+		camel := camelCase(name)
+		_, today := d.attributes[camel]
+		_, taken := plain[camel]
+		if today || taken || camel == "" {
 			camel = name
 		}
-		plain[camel] = v
+		plain[camel] = d.attributes[name]
 	}
 	d.attributes = plain
+}
+
+// camelCase joins the words of a name.
+func camelCase(name string) string {
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' })
+	for i, word := range words {
+		if i > 0 {
+			_, first := utf8.DecodeRuneInString(word)
+			words[i] = strings.ToUpper(word[:first]) + word[first:]
+		}
+	}
+	return strings.Join(words, "")
 }
 
 // state reads the state and the dates. Draft names are not public; all others lead somewhere, except one that is

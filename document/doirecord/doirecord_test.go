@@ -22,6 +22,21 @@ var known = func() *stele.Schemes {
 	return s
 }()
 
+// TestDataCiteSpellings: of an attribute in several spellings the same one counts each time, and the others are kept. A word
+// may begin with any letter.
+func TestDataCiteSpellings(t *testing.T) {
+	for range 20 { // the order of a map differs
+		rec, _, err := doirecord.FromDataCite(known, []byte(`{"doi":"10.5072/a","publication_year":2002,"publication-year":2001,"a-\u00e9tat":"x","content-url":"https://example.org/b","contentUrl":"https://example.org/c"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := stele.Metadata{"when": "2001", "datacite.publication_year": "2002", "datacite.other": `{"aÉtat":"x"}`, "datacite.content-url": "https://example.org/b", "datacite.contenturl": `["https://example.org/c"]`}
+		if diff := cmp.Diff(want, rec.Metadata); diff != "" || len(rec.Targets) != 1 || rec.Targets[0].URL != "https://example.org/c" {
+			t.Fatal(diff, rec.Targets)
+		}
+	}
+}
+
 // TestDataCiteAndBack: the attributes that are made of a record which came from DataCite say what they said there, and give the
 // same record again.
 func TestDataCiteAndBack(t *testing.T) {
