@@ -161,8 +161,12 @@ func (k *tableKind) add(s *Source, b *builder, c said) {
 	case fieldPerson:
 		s.persons.Add(1)
 	case fieldBanned:
-		if c.value == "true" || c.value == "t" || c.value == "1" {
+		switch strings.ToLower(strings.TrimSpace(c.value)) { // databases and spreadsheets write True, TRUE, t and 1
+		case "true", "t", "1":
 			b.rec.State, b.rec.Tombstone = stele.Withdrawn, &stele.Tombstone{Reason: "banned at " + k.source}
+		case "", "false", "f", "0":
+		default:
+			b.element(k.source, c.name, c.value)
 		}
 	default:
 		b.element(k.source, c.name, c.value)

@@ -206,6 +206,12 @@ func TestKutt(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, got, []string{`"created":"2021-02-03T04:05:06Z"`})
+	for value, want := range map[string]string{"True": `"state":"withdrawn"`, "TRUE": `"state":"withdrawn"`, "T": `"state":"withdrawn"`, "1": `"state":"withdrawn"`, "False": "", "f": "", "0": "", "reported": `"kutt.banned":"reported"`} {
+		got, _, err := readFrom(t, "kutt", "hdl:20.500.1/", []byte("address,target,visit_count,banned\na1,https://example.org/1,3,"+value+"\n"))
+		if err != nil || len(got) != 1 || !strings.Contains(got[0], want) || strings.Contains(got[0], "banned") != (want != "") {
+			t.Errorf("banned %s: %s, %v", value, got, err)
+		}
+	}
 	for _, text := range []string{`{"data":[` + link, `{"data":[` + link + ` ` + link + `]}`, `[` + link + `] x`, `{"data":5}`, `{}`, `[5]`, "[" + link[:50], `{"total":`, link + "[]"} {
 		if _, _, err := readFrom(t, "kutt", "hdl:20.500.1/", []byte(text)); err == nil {
 			t.Errorf("%s is read", text)
