@@ -67,7 +67,19 @@ type zonePart struct {
 	spaces []zoneNames // of all files
 }
 
+// maxLeftTypes bounds the types of records that are counted apart. The types are words of the file, so that it could have any
+// number of them.
+const maxLeftTypes = 50
+
 func (p *zonePart) close() error { return p.sorter.close() }
+
+// leave counts a record that is not of an identifier.
+func (p *zonePart) leave(kind string) {
+	if _, known := p.left[kind]; !known && len(p.left) >= maxLeftTypes {
+		kind = "other"
+	}
+	p.left[kind]++
+}
 
 // leftOut tells what was left out.
 func (p *zonePart) leftOut() error {
@@ -197,7 +209,7 @@ func (p *zonePart) entry(text string, line int) error {
 		p.names.rule(owner+" "+rest, p.origin)
 	}
 	if owned || !slices.Contains([]string{"NAPTR", "URI", "TXT", "CNAME", ""}, kind) {
-		p.left[kind]++
+		p.leave(kind)
 		return nil
 	}
 	if len(p.spaces) == 0 || p.spaces[len(p.spaces)-1] != p.names {
