@@ -110,6 +110,50 @@ i.other.example. URI 10 1 "https://example.org/i"
 	}
 }
 
+// TestZoneTexts: TXT records add to each other, and what has no place in a record is kept.
+func TestZoneTexts(t *testing.T) {
+	long := "reason=" + strings.Repeat("x", 248)
+	short := "statement=" + strings.Repeat("y", 243) // 253 bytes: a character of three bytes does not fit
+	text := "$ORIGIN example.org.\n@ SOA a b 1 2 3 4 5\n" +
+		`a TXT "persistence=unchanging" "v=spf1 -all"` + "\n" +
+		`b TXT "reason=moved" "replacement=urn:example:c"` + "\n" +
+		`c TXT "persistence=unchanging"` + "\n" + `c TXT "until=2060-01-01"` + "\n" + `c TXT "until=2070-01-01" "reason=none"` + "\n" +
+		`d TXT "withdrawn=2020-01-02T03:04:05Z" "` + long + `" "replacement" "replacement=urn:example:e"` + "\n" + `d TXT "withdrawn=2021-01-02T03:04:05Z"` + "\n" +
+		`e TXT "` + short + `" "` + "\u20ac" + `" "z"` + "\n" +
+		`f TXT "withdrawn=once"` + "\n"
+	rows, _, err := readDOIs(t, "zone", foreign.Options{Prefix: "urn:example:"}, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{
+		`{"id":"urn:example:a","metadata":{"zone.txt":"v=spf1 -all"},"persistence":{"level":"unchanging"}}`,
+		`{"id":"urn:example:b","metadata":{"zone.txt":"reason=moved replacement=urn:example:c"}}`,
+		`{"id":"urn:example:c","metadata":{"zone.txt":"until=2070-01-01 reason=none"},"persistence":{"level":"unchanging","until":"2060-01-01"}}`,
+		`{"id":"urn:example:d","state":"withdrawn","tombstone":{"reason":"` + long[7:] + `replacement","at":"2020-01-02T03:04:05Z"},"metadata":{"zone.replacement":"urn:example:e","zone.txt":"withdrawn=2021-01-02T03:04:05Z"}}`,
+		`{"id":"urn:example:e","metadata":{"zone.txt":"z"},"persistence":{"statement":"` + short[10:] + "\u20ac" + `"}}`,
+		`{"id":"urn:example:f","state":"withdrawn","tombstone":{"reason":"withdrawn; the zone gives no reason"},"metadata":{"zone.txt":"withdrawn=once"}}`,
+	}, lines(rows)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestZoneTypes: types of records are words of the file, and a file may have any number of them.
+func TestZoneTypes(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("$ORIGIN example.org.\n@ SOA a b 1 2 3 4 5\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "n TYPE%d x\nn TYPE1 x\n", i)
+	}
+	_, report, err := readDOIs(t, "zone", foreign.Options{Prefix: "urn:example:"}, []byte(b.String()))
+	if err != nil || len(report.Notes) != 1 {
+		t.Fatal(report.Notes, err)
+	}
+	note := report.Notes[0].Error()
+	if strings.Count(note, "TYPE") != 49 || !strings.Contains(note, "TYPE1 1001,") || !strings.HasSuffix(note, ", other 951") {
+		t.Error(note)
+	}
+}
+
 func TestZoneResumes(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("$ORIGIN example.org.\n$TTL 300\n@ SOA a b 1 2 3 4 5\n")

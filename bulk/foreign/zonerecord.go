@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
@@ -138,36 +139,84 @@ func (b *zoneRecord) rule(e *dnsrr.Entry) {
 	}
 }
 
-// texts reads a TXT record. Those that we publish say what is promised, or why a name was withdrawn.
+// The keys of texts that we publish.
+var textKeys = []string{"persistence", "until", "statement", "withdrawn", "reason", "replacement"}
+
+// texts reads a TXT record. Those that we publish say what is promised, or why a name was withdrawn. Texts that say something
+// else, or something else than a TXT record before, are kept.
 func (b *zoneRecord) texts(texts []string) {
 	said := make(map[string]string)
-	last := ""
+	var other []string
+	last, before := "", ""
 	for _, text := range texts {
 		plain, err := ddds.Unescape(text)
 		if err != nil {
 			plain = text
 		}
 		key, value, ok := strings.Cut(plain, "=")
+		_, twice := said[key]
 		switch {
-		case ok && slices.Contains([]string{"persistence", "until", "statement", "withdrawn", "reason", "replacement"}, key):
+		case ok && !twice && slices.Contains(textKeys, key):
 			said[key], last = value, key
-		case last != "": // a long text continues
+		case last != "" && continues(before, plain):
 			said[last] += plain
-		default:
+		case len(said) == 0: // it is not ours
 			b.keep(fromZone+".txt", strings.Join(texts, " "))
 			return
+		default:
+			other, last = append(other, plain), ""
+		}
+		before = plain
+	}
+	if other = slices.Concat(b.promise(said), b.state(said), other); len(other) > 0 {
+		b.keep(fromZone+".txt", strings.Join(other, " "))
+	}
+}
+
+// continues reports whether a string of a TXT record continues the text of the one before: that one has no room for its first
+// character.
+func continues(before, text string) bool {
+	_, n := utf8.DecodeRuneInString(text)
+	return n > 0 && len(before)+n > dnsrr.MaxString
+}
+
+// promise takes what is promised, and returns the texts that have no place.
+func (b *zoneRecord) promise(said map[string]string) (other []string) {
+	p := &b.rec.Persistence
+	level := string(p.Level)
+	for i, field := range []*string{&level, &p.Until, &p.Statement} {
+		switch value := said[textKeys[i]]; {
+		case value == "" || value == *field:
+		case *field == "":
+			*field = value
+		default:
+			other = append(other, textKeys[i]+"="+value)
 		}
 	}
-	if at, ok := said["withdrawn"]; ok {
-		b.rec.State = stele.Withdrawn
-		b.rec.Tombstone = &stele.Tombstone{Reason: cmp.Or(said["reason"], "withdrawn; the zone gives no reason")}
-		if t, err := time.Parse(time.RFC3339, at); err == nil && t.Year() > 1 {
-			b.rec.Tombstone.At = t
+	p.Level = stele.Level(level)
+	return other
+}
+
+// state takes why a name was withdrawn, and returns the texts that have no place.
+func (b *zoneRecord) state(said map[string]string) (other []string) {
+	at, withdrawn := said["withdrawn"]
+	if !withdrawn || b.rec.Tombstone != nil {
+		for _, key := range textKeys[3:] {
+			if said[key] != "" {
+				other = append(other, key+"="+said[key])
+			}
 		}
-		if said["replacement"] != "" {
-			b.keep(fromZone+".replacement", said["replacement"])
-		}
-		return
+		return other
 	}
-	b.rec.Persistence = stele.Persistence{Level: stele.Level(said["persistence"]), Until: said["until"], Statement: said["statement"]}
+	b.rec.State = stele.Withdrawn
+	b.rec.Tombstone = &stele.Tombstone{Reason: cmp.Or(said["reason"], "withdrawn; the zone gives no reason")}
+	if t, err := time.Parse(time.RFC3339, at); err == nil && t.Year() > 1 {
+		b.rec.Tombstone.At = t
+	} else if err != nil && at != "" {
+		other = append(other, "withdrawn="+at)
+	}
+	if said["replacement"] != "" {
+		b.keep(fromZone+".replacement", said["replacement"])
+	}
+	return other
 }
