@@ -174,7 +174,7 @@ func (w *Work) says(name string, v any) bool {
 	case "prefix":
 		return strings.HasPrefix(w.DOI, textOf(v)+"/")
 	case "resource":
-		return same(v, map[string]any{"primary": map[string]any{"URL": w.Places[0].URL}})
+		return len(w.Places) > 0 && same(v, map[string]any{"primary": map[string]any{"URL": w.Places[0].URL}})
 	}
 	n, ok := v.(json.Number)
 	return ok && n == "0" && strings.HasSuffix(name, "-count")

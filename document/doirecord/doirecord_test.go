@@ -117,3 +117,28 @@ func TestAttributesOfOthers(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestCrossrefWithoutPlace: a work that names no page but its DOI is read, whatever stands in resource.
+func TestCrossrefWithoutPlace(t *testing.T) {
+	for _, text := range []string{
+		`{"DOI":"10.5072/x","URL":"https://doi.org/10.5072/x","resource":null}`,
+		`{"DOI":"10.5072/x","URL":"https://doi.org/10.5072/x","resource":"none"}`,
+	} {
+		rec, err := doirecord.FromCrossref(known, []byte(text))
+		if err != nil || len(rec.Targets) != 0 {
+			t.Errorf("%s: %v, %v", text, rec, err)
+		}
+	}
+}
+
+func FuzzFromCrossref(f *testing.F) {
+	f.Add(`{"DOI":"10.5072/x","URL":"https://doi.org/10.5072/x","resource":null}`)
+	f.Add(`{"DOI":"10.5072/y","title":["a","b"],"resource":{"primary":{"URL":"https://example.org/"}},"link":[{"URL":"x","content-type":"unspecified"}],"license":[{}],"author":[1,{"family":"F"}],"issued":{"date-parts":[[2019,5,17,1]]},"abstract":"<a","is-referenced-by-count":0}`)
+	f.Add(`{"DOI":["10.5072/z"],"title":{},"issued":{"date-parts":[null]},"created":[],"prefix":7}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		rec, err := doirecord.FromCrossref(known, []byte(text))
+		if (rec == nil) == (err == nil) {
+			t.Fatalf("%v, %v", rec, err)
+		}
+	})
+}
