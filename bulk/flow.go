@@ -42,7 +42,7 @@ func NewFlow(ctx context.Context, rows Rows, pieces int, explain func(error) err
 	for range runtime.GOMAXPROCS(0) {
 		parsers.Go(func() {
 			for b := range work {
-				rows.Parse(b)
+				parseBlock(rows, b)
 				close(b.done)
 			}
 		})
@@ -60,7 +60,7 @@ func NewFlow(ctx context.Context, rows Rows, pieces int, explain func(error) err
 func (f *Flow) read(ctx context.Context, rows Rows, work chan<- *Block, explain func(error) error) error {
 	text := 0 // bytes for which no room is taken yet
 	for {
-		b, err := rows.Next()
+		b, err := nextBlock(rows)
 		if err == io.EOF {
 			return nil
 		} else if err != nil {
@@ -96,6 +96,13 @@ func (f *Flow) Blocks() <-chan *Block { return f.blocks }
 
 // Parsed is closed when the rows of the block are there.
 func (b *Block) Parsed() <-chan struct{} { return b.done }
+
+// Wait waits until reading and parsing have ended, and passes over the blocks that are left. The context of the flow has ended,
+// or all was read. After it the rows can be closed.
+func (f *Flow) Wait() {
+	for range f.blocks {
+	}
+}
 
 // Release gives back the room of a block.
 func (f *Flow) Release(b *Block) {

@@ -17,6 +17,7 @@ type JudgeOptions struct {
 
 // Judge finds out what an import of rows would do, and writes nothing. It is the dry run of
 // [FileImport], with rows that get names on the way. If reading fails, explain says why.
+// When it returns, nothing reads the rows any more.
 func Judge(ctx context.Context, to Destination, rows Rows, explain func(error) error, o JudgeOptions) (Counts, error) {
 	c := &Committer{
 		To:        to,
@@ -33,7 +34,9 @@ func Judge(ctx context.Context, to Destination, rows Rows, explain func(error) e
 		return nil
 	}
 	flowing, stop := context.WithCancel(ctx)
+	flow := NewFlow(flowing, rows, inFlight, explain)
+	defer flow.Wait() // the caller closes the rows
 	defer stop()
-	err := c.Run(ctx, NewFlow(flowing, rows, inFlight, explain))
+	err := c.Run(ctx, flow)
 	return c.Counts, err
 }

@@ -93,7 +93,7 @@ func (p *Parser) parseJSON(b *Block) {
 		case len(row.Text) > p.most:
 			row.Err = p.tooLong(len(row.Text), row.Text)
 		default:
-			p.parseLine(&row)
+			ParseRow(&row, p.parseLine)
 		}
 		b.Rows = append(b.Rows, row)
 	}
@@ -152,14 +152,14 @@ func (p *Parser) nameLine(row *Row) ([]byte, error) {
 func All(rows Rows) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
 		for {
-			b, err := rows.Next()
+			b, err := nextBlock(rows)
 			if err == io.EOF {
 				return
 			} else if err != nil {
 				yield(nil, err)
 				return
 			}
-			rows.Parse(b)
+			parseBlock(rows, b)
 			for i := range b.Rows {
 				if !yield(&b.Rows[i], nil) {
 					return

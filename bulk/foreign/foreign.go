@@ -219,7 +219,7 @@ func (s *Source) Parse(b *bulk.Block) {
 	p := s.parts[b.End>>partBits]
 	for i := range b.Rows {
 		if row := &b.Rows[i]; row.Err == nil && row.Namespace == nil {
-			p.parse(row)
+			bulk.ParseRow(row, p.parse)
 		}
 	}
 }
