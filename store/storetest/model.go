@@ -55,7 +55,21 @@ func (m *model) records() (list []*stele.Record) {
 func (m *model) faults(c *stele.Commit) (kinds []stele.Kind) {
 	fresh := make(map[stele.NamespaceKey]uint64)
 	wanted := make(map[stele.ID]bool) // names that records of this commit have
+	var before *stele.Record          // the version before of a new record that comes with its history; nil if this is not one
 	for i, r := range c.Records {
+		if before = previous(c.Records[:i], before, r); before != nil {
+			kinds = append(kinds, m.laterFaults(before, r, wanted)...)
+			for _, name := range r.Names() {
+				if c.Counter == nil || m.owners[name] == r.ID || slices.Contains(before.Names(), name) {
+					continue
+				}
+				key, quota := c.Counter(name)
+				if fresh[key]++; quota > 0 && m.counts[key]+fresh[key] > quota {
+					kinds = append(kinds, stele.Exhausted)
+				}
+			}
+			continue
+		}
 		kinds = append(kinds, m.recordFaults(r)...)
 		if slices.ContainsFunc(c.Records[:i], func(b *stele.Record) bool { return b.ID == r.ID }) {
 			kinds = append(kinds, stele.Invalid)
@@ -91,6 +105,42 @@ func (m *model) faults(c *stele.Commit) (kinds []stele.Kind) {
 		}
 	}
 	return append(kinds, m.cellFaults(c.Cells)...)
+}
+
+// previous returns the version before r of a new record whose versions stand one after the other in a commit, from the first on;
+// nil if r is not a later one of them. Earlier is what stands before r, and before what previous returned for the last of it.
+func previous(earlier []*stele.Record, before, r *stele.Record) *stele.Record {
+	if len(earlier) == 0 {
+		return nil
+	}
+	last := earlier[len(earlier)-1]
+	if last.ID != r.ID || r.Version != last.Version+1 || last.Version > 1 && before == nil {
+		return nil
+	}
+	return last
+}
+
+// laterFaults are those of a later version of a new record that comes with its history. Wanted are the names that records of the
+// commit have so far.
+func (m *model) laterFaults(before, r *stele.Record, wanted map[stele.ID]bool) (kinds []stele.Kind) {
+	for _, name := range r.Names() {
+		if slices.Contains(before.Names(), name) {
+			continue
+		}
+		if owner, taken := m.owners[name]; taken && owner != r.ID {
+			kinds = append(kinds, stele.Conflict)
+		}
+		if wanted[name] {
+			kinds = append(kinds, stele.Conflict, stele.Invalid)
+		}
+		wanted[name] = true
+	}
+	for _, name := range before.Names() {
+		if !slices.Contains(r.Names(), name) {
+			kinds = append(kinds, stele.Invalid)
+		}
+	}
+	return kinds
 }
 
 // newNames returns the names that a version of a record adds.

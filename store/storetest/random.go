@@ -90,6 +90,17 @@ func (r *run) record() *stele.Record {
 	return v
 }
 
+// later draws the next version of a record, mostly with its names.
+func (r *run) later(before *stele.Record) *stele.Record {
+	v := r.record()
+	v.ID, v.Spelling, v.Version = before.ID, before.Spelling, before.Version+1
+	v.Aliases = slices.DeleteFunc(v.Aliases, func(a stele.ID) bool { return a == before.ID || slices.Contains(before.Aliases, a) })
+	if r.often("keep names") {
+		v.Aliases = append(slices.Clone(before.Aliases), v.Aliases...)
+	}
+	return v
+}
+
 // counter counts the records of the first scheme, up to a small quota, and those
 // of the second without limit.
 func (r *run) counter(quota uint64) stele.NamespaceCounter {
@@ -104,7 +115,12 @@ func (r *run) counter(quota uint64) stele.NamespaceCounter {
 func (r *run) commit(*rapid.T) {
 	c := &stele.Commit{}
 	for range rapid.SampledFrom([]int{0, 1, 1, 1, 2, 3}).Draw(r.t, "records") {
-		c.Records = append(c.Records, r.record())
+		v := r.record()
+		c.Records = append(c.Records, v)
+		for v.Version == 1 && !r.often("no history") || v.Version > 1 && len(c.Records) > 1 && !r.often("no more history") {
+			v = r.later(v)
+			c.Records = append(c.Records, v)
+		}
 	}
 	if rapid.Bool().Draw(r.t, "counted") {
 		c.Counter = r.counter(4)
