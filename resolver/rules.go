@@ -3,9 +3,11 @@ package resolver
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/rules"
 )
 
 // ByRule returns the answer of the rules of a name's namespace, as if no record had the name;
@@ -41,6 +43,12 @@ func (w *walk) fromRules(ctx context.Context) (res Resolution, ok bool, err erro
 	res = Resolution{Matched: ns.Prefix, Namespace: ns.Namespace, Rule: rule, Number: m.Number + 1}
 	var few [4]candidate // enough for most rules
 	ranked := rank(few[:0], rule.Targets, &w.q, false, w.random)
+	if len(ranked) > 1 && !rules.Fits(ranked[0].media.Fit, ranked[0].target.Type) { // a target without a type is for all other clients
+		for i := range ranked {
+			ranked[i].media = rules.Demote(ranked[i].media, ranked[i].target.Type)
+		}
+		slices.SortStableFunc(ranked, func(a, b candidate) int { return a.compare(&b) })
+	}
 	literal := w.isLiteral()
 	var refused error
 	for i := range ranked {

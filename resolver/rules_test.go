@@ -156,6 +156,19 @@ func TestExamplesChooseAsRequestsDo(t *testing.T) {
 	})
 }
 
+// TestRuleForAllOthers: a target of a rule without a type is for all clients whose types no other target has.
+func TestRuleForAllOthers(t *testing.T) {
+	withAndWithout(t, func(t *testing.T, r *registry) {
+		r.ruled("ark:12345/x", "{a:any} text/turtle>https://h/{a}.ttl https://h/{a} text/html>https://h/{a}.html")
+		for kind, want := range map[string]string{"text/csv": "https://h/1", "application/pdf": "https://h/1", "text/turtle": "https://h/1.ttl", "text/html": "https://h/1.html"} {
+			res := r.resolve(Request{ID: r.id("ark:12345/x1"), Accept: accept(t, kind)})
+			if res.URL != want || !rules.Fits(res.Fit, res.Targets[0].Type) {
+				t.Errorf("%s: %s, fits as %v, want %s", kind, res.URL, res.Fit, want)
+			}
+		}
+	})
+}
+
 // BenchmarkRule measures redirects by rules beside those by records, as a server asks for
 // them: by many names, briefly.
 func BenchmarkRule(b *testing.B) {

@@ -129,6 +129,15 @@ func Fits(fit ddds.Fit, mediaType string) bool {
 	return false
 }
 
+// Demote returns the grade of a target's type among those of a rule: one that does not fit what a client accepts comes
+// after a target without a type, which is for all other clients.
+func Demote(g ddds.Grade, mediaType string) ddds.Grade {
+	if g.Fit == ddds.Similar && !Fits(g.Fit, mediaType) {
+		g.Fit = ddds.Different
+	}
+	return g
+}
+
 // choose returns the number of the target that a client gets which asks for the location
 // and accepts a media type, or any if it is empty; -1 if there is none.
 func choose(targets []stele.Target, mediaType string) (best int, fit ddds.Fit) {
@@ -143,7 +152,7 @@ func choose(targets []stele.Target, mediaType string) (best int, fit ddds.Fit) {
 		if t.Service != stele.N2L {
 			continue
 		}
-		g := ddds.GradeType(t.Type, accept)
+		g := Demote(ddds.GradeType(t.Type, accept), t.Type)
 		if best < 0 || cmp.Or(g.Compare(first), cmp.Compare(t.Order, targets[best].Order), cmp.Compare(t.Preference, targets[best].Preference)) < 0 {
 			best, first = i, g
 		}
