@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -17,6 +18,7 @@ type Destination interface {
 	NoteImport(ctx context.Context, number uint64, counts registrar.ImportCounts) error
 	Ingest(ctx context.Context, records []*stele.Record, o registrar.ImportOptions) ([]error, error)
 	IngestNamespace(ctx context.Context, ns *stele.Namespace, o registrar.ImportOptions) error
+	SetNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error) (*stele.Namespace, error)
 }
 
 // Counts is what became of the rows.
@@ -283,7 +285,11 @@ func (c *Committer) begin(ctx context.Context) (err error) {
 
 // namespace adds the namespace of a row, or changes it in an update.
 func (c *Committer) namespace(ctx context.Context, row *Row) error {
-	row.Err = c.To.IngestNamespace(ctx, row.Namespace, registrar.ImportOptions{Update: c.Options.Update, DryRun: c.Options.DryRun, Progress: row.Progress})
+	if row.RulesOnly && !c.Options.DryRun {
+		row.Err = c.setRules(ctx, row.Namespace)
+	} else {
+		row.Err = c.To.IngestNamespace(ctx, row.Namespace, registrar.ImportOptions{Update: c.Options.Update, DryRun: c.Options.DryRun, Progress: row.Progress})
+	}
 	if !row.Rejected() {
 		return nil
 	}
@@ -292,6 +298,26 @@ func (c *Committer) namespace(ctx context.Context, row *Row) error {
 		return row.Err
 	}
 	return nil
+}
+
+// setRules changes the rules of a namespace in an update. All other settings stay as they are now: others may have changed them since the
+// import has read them.
+func (c *Committer) setRules(ctx context.Context, ns *stele.Namespace) error {
+	same := false
+	_, err := c.To.SetNamespace(ctx, ns.Key(), 0, func(now *stele.Namespace) error {
+		next := *now
+		next.Rules = ns.Rules
+		same = bytes.Equal(registrar.AppendSettings(nil, now), registrar.AppendSettings(nil, &next))
+		if !same && !c.Options.Update {
+			return &stele.Error{Op: "import", Kind: stele.Conflict, Err: stele.Messagef("import.namespace-rules-differ", "the namespace {namespace} is there with other rules; only an update changes them", ns.Key())}
+		}
+		now.Rules = ns.Rules
+		return nil
+	})
+	if err == nil && same {
+		return ErrUnchanged
+	}
+	return err
 }
 
 // note keeps with the import what became of the rows of this run.

@@ -44,6 +44,7 @@ type Row struct {
 	Patch     []byte          // what is merged with a registered record, as a document; nil if the record says everything
 	Version   uint64          // that the registered record must have, which the row changes in any case; 0: none is asked for
 	Namespace *stele.Namespace
+	RulesOnly bool                    // of the namespace, which is registered, only the rules are imported
 	Progress  registrar.Progress      // of the namespace's minter, in another registry or program
 	Nameless  bool                    // a name will be made for it; Record has a placeholder
 	Changes   []registrar.FieldChange // of a registered record, in a dry run of an update

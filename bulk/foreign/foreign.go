@@ -51,6 +51,9 @@ type Options struct {
 	TempDir    string            // where files are sorted; "" for the system's folder
 	Memory     int               // bytes that are sorted in memory; 0 for a usual size
 
+	// RecordsOnly says that rows of namespaces can't be written: rules of namespaces are refused.
+	RecordsOnly bool
+
 	// Find returns the namespace with a key; nil if there is none.
 	Find func(stele.NamespaceKey) *stele.Namespace
 }

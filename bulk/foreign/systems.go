@@ -14,6 +14,9 @@ type System struct {
 	Names   bool // names that are not identifiers in the files: Options.Prefix
 	Tables  bool // names of tables and columns: Options.Map
 
+	// Tree says which files of a folder are read, by their names without folders; nil if files are read one by one.
+	Tree func(base string) bool
+
 	// recognise returns the format of a file by its beginning; unknown if it is none of the system's.
 	recognise func(head []byte) Format
 
@@ -66,6 +69,10 @@ func Systems() []*System {
 		{
 			Name: "handle", Title: "a Handle server", Formats: []Format{JSON, Dump, Log, JDB, DBList, SQL, CSV, Batch},
 			Grants: true, Secrets: true, Tables: true, recognise: detectHandle, claims: isHandle, open: openHandle,
+		},
+		{
+			Name: "w3id", Title: "w3id.org, or Apache httpd", Formats: []Format{W3IDFile, W3IDTree},
+			Names: true, Tree: isW3IDFile, recognise: detectW3ID, claims: isW3ID, open: openW3ID,
 		},
 	}
 }

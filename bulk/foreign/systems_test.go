@@ -35,6 +35,9 @@ func TestAuto(t *testing.T) {
 		{`{"history":[{"name":"/dc/a","type":"302","modtime":"2009-07-22 17:44:37"}]}`, "purl.org", "json"},
 		{"<?xml version=\"1.0\"?>\n<purls><purl id=\"/a/b\"/></purls>", "purlz", "xml"},
 		{"domain,id,target\na,b,https://example.org/\n", "purlz", "csv"},
+		{"# Contact: Ana\nOptions +FollowSymLinks\nRewriteEngine on\n", "w3id", "htaccess"},
+		{"Redirect 302 /a/b https://example.org/\n", "w3id", "htaccess"},
+		{string(packed(t, map[string]string{"a/.htaccess": "RewriteEngine on\n"})), "w3id", "tar"},
 	} {
 		s, err := foreign.Open(opened(t, []byte(tt.text)), foreign.Options{System: "auto", Schemes: known})
 		if err != nil {

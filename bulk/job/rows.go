@@ -66,7 +66,7 @@ func (b *Board) open(ctx context.Context, u *Upload, f *bulk.File) (*foreign.Sou
 		have[ns.Prefix], found[ns.Key()] = true, ns
 	}
 	return foreign.Open([]*bulk.File{f}, foreign.Options{
-		System: u.System, Prefix: u.Prefix, Format: foreign.Auto, Schemes: b.o.Schemes, Merges: u.Update, Memory: MaxUpload,
+		System: u.System, Prefix: u.Prefix, Format: foreign.Auto, Schemes: b.o.Schemes, Merges: u.Update, Memory: MaxUpload, RecordsOnly: true,
 		Has: func(prefix string) bool { return have[prefix] }, Find: func(key stele.NamespaceKey) *stele.Namespace { return found[key] },
 	})
 }

@@ -1,0 +1,244 @@
+package webrules
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"strconv"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/rules"
+)
+
+// areDisjoint reports whether no name has two of the forms.
+func areDisjoint(list []variant, fold bool, left *int) bool {
+	all := make([]*language, len(list))
+	for i := range list {
+		tree, err := syntax.Parse(list[i].expression(fold), syntax.Perl)
+		if err != nil {
+			return false
+		}
+		if all[i], err = newLanguage(tree); err != nil {
+			return false
+		}
+		for k := range i {
+			if all[k].relate(all[i], left) != disjoint {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// expression returns a form as a regular expression.
+func (v *variant) expression(fold bool) string {
+	var b strings.Builder
+	if fold {
+		b.WriteString("(?i)")
+	}
+	b.WriteString("^")
+	for i := range v.elements {
+		switch e := &v.elements[i]; e.kind {
+		case literal:
+			b.WriteString(regexp.QuoteMeta(e.text))
+		case oneOf:
+			words := make([]string, len(e.words))
+			for k, w := range e.words {
+				words[k] = regexp.QuoteMeta(w)
+			}
+			b.WriteString("(?:" + strings.Join(words, "|") + ")")
+		case run:
+			b.WriteString(e.set.expression() + "{" + strconv.Itoa(e.min) + ",")
+			if e.max != unlimited {
+				b.WriteString(strconv.Itoa(e.max))
+			}
+			b.WriteString("}")
+		}
+	}
+	return b.String() + "$"
+}
+
+// expression returns the set as a class of a regular expression.
+func (s *charset) expression() string {
+	var b strings.Builder
+	b.WriteByte('[')
+	for c := rune(firstRune); c <= lastRune; c++ {
+		if s[c] {
+			b.WriteString(`\x` + strconv.FormatInt(int64(c), 16))
+		}
+	}
+	b.WriteByte(']')
+	return b.String()
+}
+
+// samples returns some names of a form, with fold set also in upper case.
+func (v *variant) samples(fold bool) (names []string) {
+	for _, likes := range []string{"0a", "a0", "Zz9", "x-1", "q7_", "ex."} {
+		for more := range 3 {
+			var b strings.Builder
+			for i := range v.elements {
+				switch e := &v.elements[i]; e.kind {
+				case literal:
+					b.WriteString(e.text)
+				case oneOf:
+					b.WriteString(e.words[min(more, len(e.words)-1)])
+				case run:
+					n := e.min + more
+					if e.min == 0 {
+						n++
+					}
+					if e.max != unlimited {
+						n = min(n, e.max)
+					}
+					for k := range n {
+						b.WriteByte(e.set.pick(likes[k%len(likes)], likes))
+					}
+				}
+			}
+			names = append(names, b.String())
+		}
+	}
+	if fold {
+		for _, name := range names {
+			names = append(names, strings.ToUpper(name))
+		}
+	}
+	return names
+}
+
+// pick returns a character of the set: one that is liked, if the set has it, or one of others that are liked.
+func (s *charset) pick(c byte, likes string) byte {
+	if s[c] {
+		return c
+	}
+	for i := range len(likes) {
+		if s[likes[i]] {
+			return likes[i]
+		}
+	}
+	for _, c := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_." {
+		if s[c] {
+			return byte(c)
+		}
+	}
+	for c, in := range s {
+		if in {
+			return byte(c)
+		}
+	}
+	return 'x'
+}
+
+// maxExamples is how many media types the examples of a rule show.
+const maxExamples = 4
+
+// addExamples gives each rule examples, which are what Apache httpd answers. A rule for whose names other rules answer is left out: nothing shows
+// that it is right. Rules that have more text than a namespace may have are all refused.
+func (c *compiler) addExamples(ns *stele.Namespace, of []*group) {
+	set, problems := rules.Compile(ns)
+	if len(problems) > 0 || set == nil {
+		for _, g := range of {
+			g.err = stele.Reason(problems[0].Err)
+		}
+		return
+	}
+	records := make(map[string]bool) // names for which no rule answers
+	for _, r := range c.result.Records {
+		records[r.Name] = true
+	}
+	size := 0
+	next := make(map[*group]int)
+	for i := range ns.Rules {
+		rule, g := &ns.Rules[i], of[i]
+		v := &g.rule.variants[next[g]]
+		next[g]++
+		for _, name := range v.samples(rule.Fold) {
+			if records[name] {
+				continue
+			}
+			if m, ok := set.Match(ns.Prefix + name); !ok || m.Number != i {
+				continue
+			}
+			whole := c.o.Base + name
+			if _, err := c.o.Schemes.Parse(whole); err != nil {
+				continue
+			}
+			if rule.Examples = c.examples(rule, name); rule.Examples != nil {
+				break
+			}
+		}
+		size += sizeOf(rule)
+	}
+	total := 0
+	for i := range ns.Rules {
+		if len(ns.Rules[i].Examples) > 0 {
+			total++
+		}
+	}
+	if total > stele.MaxRules || size > stele.MaxRuleText {
+		for _, g := range of {
+			g.err = refusal("webrules.too-many", "the folder needs {rules} rules with {bytes} bytes of text; a namespace has {most} rules with {room} bytes", total, size, stele.MaxRules, stele.MaxRuleText)
+		}
+		return
+	}
+	for i := range ns.Rules {
+		if len(ns.Rules[i].Examples) == 0 {
+			continue
+		}
+		c.result.Rules = append(c.result.Rules, ns.Rules[i])
+		c.result.Lines = append(c.result.Lines, of[i].rule.Line)
+		c.result.Texts = append(c.result.Texts, of[i].rule.Text)
+		for _, t := range c.types {
+			c.noteUsed(of[i], t)
+		}
+	}
+}
+
+// noteUsed notes which directive answers for names of a group.
+func (c *compiler) noteUsed(g *group, mediaType string) {
+	who := clientOf(mediaType)
+	for _, i := range c.others {
+		if r := c.list[i]; r.err == nil && c.relate(g.rule, r) == within && c.holds(r, who, "\x00") {
+			c.used[r] = true
+			return
+		}
+	}
+}
+
+// examples returns what the folder answers for a name, for the media types of a rule's targets.
+func (c *compiler) examples(rule *stele.Rule, name string) (list []stele.RuleExample) {
+	for i, t := range rule.Targets {
+		if i > maxExamples {
+			break
+		}
+		kind := t.Type
+		if kind == "" {
+			kind = anyType
+		}
+		o, _, err := c.answer(clientOf(kind), name)
+		if err != nil {
+			return nil
+		}
+		want := o.url
+		if want == "" {
+			if want = "404"; o.status != 0 {
+				want = strconv.Itoa(o.status)
+			}
+		}
+		x := stele.RuleExample{Name: c.o.Base + name, Type: t.Type, Want: want}
+		list = append(list, x)
+	}
+	return list
+}
+
+// sizeOf returns how many bytes of text a rule has.
+func sizeOf(r *stele.Rule) int {
+	n := len(r.Pattern)
+	for _, t := range r.Targets {
+		n += len(t.URL) + len(t.Type)
+	}
+	for _, x := range r.Examples {
+		n += len(x.Name) + len(x.Type) + len(x.Want)
+	}
+	return n
+}

@@ -1,0 +1,124 @@
+package webrules
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/rules"
+	"github.com/stele-id/stele/scheme/all"
+)
+
+func options(t testing.TB) Options {
+	t.Helper()
+	schemes, err := all.New(all.Config{Now: time.Now, PURLHosts: []string{"w3id.org"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{Schemes: schemes, Base: "https://w3id.org/f/", Path: "/f/"}
+}
+
+const on = "RewriteEngine on\n"
+
+// TestRefusals: a directive that can't be said here is refused, with its line and the reason.
+func TestRefusals(t *testing.T) {
+	for text, want := range map[string]string{
+		on + `RewriteRule`:                                                                     "line 2: the rule has no substitution; Apache httpd does not read it",
+		on + `RewriteRule ^a$`:                                                                 "line 2: the rule has no substitution; Apache httpd does not read it",
+		on + `RewriteRule ^a$ https://b.example R`:                                             "line 2: Apache httpd does not read the flags R",
+		on + "\n\nRewriteRule ^(a https://b.example [L]":                                       "line 4: the expression ^(a is not read here: error parsing regexp: missing closing ): `^(a`",
+		on + `RewriteRule ^(a)\1$ https://b.example [L]`:                                       "line 2: the expression ^(a)\\1$ is not read here: error parsing regexp: invalid escape sequence: `\\1`",
+		on + `RewriteRule !^a https://b.example [L]`:                                           "line 2: it answers for all names that do not match",
+		on + `RewriteRule ^a$ https://b.example [P,L]`:                                         "line 2: the flag P has no counterpart here",
+		on + `RewriteRule ^a$ https://b.example [R=299,L]`:                                     "line 2: the status 299 has no counterpart here",
+		on + `RewriteRule ^a$ /b [L]`:                                                          "line 2: it leads to a path of the same server",
+		on + "RewriteCond %{HTTPS} on\n" + `RewriteRule ^a$ https://b.example [L]`:             "line 3: a condition looks at %{HTTPS}, which decides nothing here",
+		on + "RewriteCond %{HTTP_ACCEPT}\n" + `RewriteRule ^a$ https://b.example [L]`:          "line 3: the condition has no pattern",
+		on + "<If \"%{HTTP_HOST} == 'x'\">\n" + "RewriteRule ^a$ https://b.example [L]\n</If>": `line 3: whether it holds depends on the section <If "%{HTTP_HOST} == 'x'">`,
+		on + "RewriteRule ^" + strings.Repeat("a?", 3000) + "$ https://b.example [L]":          "line 2: the expression is longer than the 4096 bytes, or the 400 steps, that are followed here",
+		on + "RewriteRule ^[a-c]{900}$ https://b.example [L]":                                  "line 2: the expression is longer than the 4096 bytes, or the 400 steps, that are followed here",
+		on + "RewriteCond %{HTTP_ACCEPT} " + "x{999}\nRewriteRule ^a$ https://b.example [L]":   "line 3: the expression is longer than the 4096 bytes, or the 400 steps, that are followed here",
+		"Redirect":                       "line 1: the directive does not have what Apache httpd needs to read it",
+		"Redirect a https://b.example":   "line 1: a path begins with a slash",
+		"RedirectMatch (.*) https://b$1": "line 1: the expression does not begin with the path of the folder, /f/, so that its names are not clear",
+	} {
+		result := Compile(Parse(text, "/f/").Rules, options(t))
+		if len(result.Refused) != 1 || len(result.Records)+len(result.Rules) > 0 {
+			t.Errorf("%.80q: %+v", text, result)
+			continue
+		}
+		r := result.Refused[0]
+		if got := fmt.Sprintf("line %d: %s", r.Rule.Line, r.Err); got != want {
+			t.Errorf("%.80q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestDirectivesTooMany: what is not read of a file is told.
+func TestDirectivesTooMany(t *testing.T) {
+	text := on + strings.Repeat("RewriteRule ^a$ https://example.org/ [L]\n", maxDirectives)
+	result := Compile(Parse(text, "/f/").Rules, options(t))
+	if len(result.Refused) == 0 || result.Refused[len(result.Refused)-1].Rule.Line != maxDirectives+1 {
+		t.Errorf("%d are refused", len(result.Refused))
+	}
+}
+
+// TestWorkBounded: a file that takes long is refused, rule by rule, and does not take forever.
+func TestWorkBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(on)
+	for i := range 3000 {
+		fmt.Fprintf(&b, "RewriteRule (a|b|%d)[a-y]{%d}(c|d|%d)[b-z]{%d} https://example.org/%d [L]\n", i, 3+i%20, i%7, 2+i%25, i)
+	}
+	list := Parse(b.String(), "/f/").Rules
+	result := Compile(list, options(t))
+	if n := result.Read + len(result.Refused) + len(result.Idle); n != len(list) || len(result.Refused) == 0 {
+		t.Errorf("%d of %d directives are accounted for, %d of them refused", n, len(list), len(result.Refused))
+	}
+}
+
+// TestHostile: every directive of files that hostile users might give is accounted for.
+func TestHostile(t *testing.T) {
+	for _, text := range hostile {
+		checkFile(t, options(t), text)
+	}
+}
+
+var hostile = []string{
+	"", "\x00", "\xff\xfe\xff", "#", "\\", "\\\n\\\n", "</If>", strings.Repeat("<If x>\n", 100), "RewriteRule \"", "RewriteRule ' ' '", `RewriteRule ^\ $ \`,
+	on + "RewriteRule ^$ https://example.org/ [L]\nRewriteRule ^(.*)$ https://example.org/$1 [R=303,L]",
+	on + "RewriteCond %{HTTP_ACCEPT} text/turtle [OR]\nRewriteRule ^a(b|c)?/([0-9]+)$ https://example.org/$2/$1$9%1 [NE]",
+	on + "RewriteRule ^(?i)a{0}b{0,0}[^!-~]$ https://example.org/{x} [NC,L]", on + "RewriteRule () https://$1 [G,R=410]",
+	on + "RewriteRule ^(a|b|)(|c)*?(d+)+$ https://example.org/%{x}${y:$1} [L]", "RedirectMatch 410 ^/f/(.*)$\nRedirect gone /f\nRedirect 301 /f/ https://example.org",
+	on + `RewriteRule ^\bx\B\z(?m)^$ https://example.org/ [L]`, on + "RewriteRule ^é[é-í]*$ https://example.org/é\xff [L]",
+}
+
+// checkFile holds that every directive of a file becomes a part of the result, is refused or never answers, and that rules are valid.
+func checkFile(t *testing.T, o Options, text string) {
+	t.Helper()
+	file := Parse(text, o.Path)
+	result := Compile(file.Rules, o)
+	if n := result.Read + len(result.Refused) + len(result.Idle); n != len(file.Rules) {
+		t.Errorf("%q: %d of %d directives are accounted for", text, n, len(file.Rules))
+	}
+	ns := &stele.Namespace{Scheme: "purl", Prefix: o.Base, Rules: result.Rules}
+	if _, problems := rules.Compile(ns); len(problems) > 0 {
+		t.Errorf("%q: %v", text, problems)
+	}
+	for _, r := range result.Refused {
+		if r.Err == nil || r.Rule.Line < 1 {
+			t.Errorf("%q: line %d is refused for no reason", text, r.Rule.Line)
+		}
+	}
+	result.Merge()
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range hostile {
+		f.Add(text)
+	}
+	o := options(f)
+	f.Fuzz(func(t *testing.T, text string) { checkFile(t, o, text) })
+}
