@@ -110,6 +110,12 @@ become the history of the records, with their dates. With --from purlz import re
 PURLZ in XML, and tables with the columns domain, id and target; --prefix says what stands before the
 names, such as https://purl.example.org.
 
+With --from w3id import reads .htaccess files of Apache httpd, as w3id.org has them, in
+folders and archives. The path of a folder is a part of its names, after --prefix (default
+https://w3id.org/). A redirect of one name becomes a record, and one of many names a rule of
+the folder's namespace (see --create-namespaces); conditions on Accept become targets by
+media type. Import refuses what it can't say exactly, and tells what share it has read.
+
 Import prints the number of the import. 'stele import ls' lists imports, and 'stele
 revert --import NUMBER' undoes one.
 
@@ -140,6 +146,7 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
   stele import --from datacite page1.json page2.json
   stele import --from crossref deposit.xml
   stele import --from zone --prefix urn:example: example.zone
+  stele import --from w3id --create-namespaces w3id.org
   stele import ls`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.handle.from != "" && len(args) > 1 {

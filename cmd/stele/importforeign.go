@@ -132,6 +132,13 @@ func (p *program) importHandles(cmd *cobra.Command, paths []string, o importOpti
 		}
 	}()
 	size := int64(0)
+	if s := foreign.SystemNamed(o.handle.from); isTree(s, paths) {
+		f, err := p.openTree(s, paths)
+		if err != nil {
+			return err
+		}
+		files, size, paths = []*bulk.File{f}, f.Size, nil
+	}
 	for _, path := range paths {
 		f, err := p.openImport(path)
 		if err != nil {
