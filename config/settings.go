@@ -185,6 +185,8 @@ var settings = []Setting{
 		What: "answer clients of EZID below /.ezid, who mint, create and change identifiers with their tokens"},
 	{Name: "oai", kind: boolKind, Usual: "true", Example: "false",
 		What: "answer harvesters (OAI-PMH) at /.oai with the public records of the namespaces that are listed"},
+	{Name: "harvest-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
+		What: "addresses and networks, in addition to public ones, at which the server may harvest repositories; empty: public addresses only"},
 	{Name: "oai-mail", kind: lineKind, Example: "ids@example.org",
 		What: "mail address of the operator for harvesters; empty: site-contact if that is one, or else webmaster at the host of base"},
 	{Name: "reverse", kind: boolKind, Usual: "false", Example: "true",
@@ -350,6 +352,7 @@ type Values struct {
 	EZID           bool              `koanf:"ezid"`
 	OAI            bool              `koanf:"oai"`
 	OAIMail        string            `koanf:"oai-mail"`
+	HarvestAllow   []string          `koanf:"harvest-allow"`
 	Reverse        bool              `koanf:"reverse"`
 	TTL            time.Duration     `koanf:"ttl"`
 	Status         int               `koanf:"status"`

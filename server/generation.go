@@ -90,6 +90,7 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 		f.work.Go(func() { s.forgetUploads(ctx, f) })
 	}
 	f.work.Go(func() { f.links.Run(ctx) })
+	f.work.Go(func() { s.harvestOften(ctx, r) })
 	f.work.Go(func() { s.keepSigned(ctx, r) })
 	f.work.Go(func() { s.keepAudit(ctx, r) })
 	if err := s.exportAudit(ctx, f); err != nil {

@@ -29,6 +29,9 @@ func (s *server) openLinks() error {
 	if err == nil {
 		s.linkRule, err = outbound.ParseRule(s.LinkAllow)
 	}
+	if err == nil {
+		s.harvestRule, err = outbound.ParseRule(s.HarvestAllow)
+	}
 	if err != nil {
 		return refuse("serve", stele.Invalid, "", "{cause}", err)
 	}

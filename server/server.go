@@ -104,6 +104,7 @@ type server struct {
 
 	notify, transfer outbound.Rule // where secondaries may be
 	linkRule         outbound.Rule // where targets may be that are checked
+	harvestRule      outbound.Rule
 	linkRules        *links.Rules
 
 	http         listener      // for the public

@@ -22,10 +22,11 @@ func (p *program) harvestCommand() *cobra.Command {
 		Use:   "harvest",
 		Short: "Register names from repositories",
 		Long: `Harvest registers and updates the names of a namespace from a repository, which offers its
-records by OAI-PMH.`,
+records by OAI-PMH: once (oai), or from time to time by the servers of the registry (add).`,
 		Example: `  stele harvest oai https://example.org/oai --into urn:nbn:de:example --format epicur --dry-run
-  stele harvest oai https://example.org/oai --into urn:nbn:de:example --format epicur`,
-	}, p.harvestOAICommand())
+  stele harvest oai https://example.org/oai --into urn:nbn:de:example --format epicur
+  stele harvest add theses https://example.org/oai --into urn:nbn:de:example --format epicur`,
+	}, p.harvestOAICommand(), p.harvestAddCommand(), p.harvestListCommand(), p.harvestRunCommand(), p.harvestStopCommand())
 }
 
 // harvestFlags are those of harvest oai.
@@ -81,19 +82,30 @@ With --server, too, this program asks the repository, and not the server of the 
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.into, "into", "", "`prefix` of the namespace that the names are in")
-	flags.StringVar(&f.format, "format", string(harvest.Dublin), "metadata format: epicur, oai_dc or oai_datacite")
-	flags.StringVar(&f.source.Set, "set", "", "`set` of the repository, as its ListSets names it (default: all)")
+	f.addSource(cmd)
+	f.addAsking(cmd)
 	flags.StringVar(&f.source.From, "from", "", "records that changed on this `date` or later: 2026-06-01 or 2026-06-01T12:00:00Z")
 	flags.StringVar(&f.source.Until, "until", "", "records that changed on this `date` or before")
-	flags.StringVar(&f.limit, "withdraw-limit", "5%", "part of the names of the namespace that may be withdrawn without --yes")
 	flags.BoolVar(&f.o.Yes, "yes", false, "withdraw all names that are deleted in the repository, however many they are")
 	flags.BoolVar(&f.o.Again, "again", false, "start from the beginning, whatever an earlier harvest did")
 	flags.BoolVar(&f.o.DryRun, "dry-run", false, "print what would happen, and write nothing")
-	flags.DurationVar(&f.pause, "pause", time.Second, "least `time` between two requests")
-	flags.StringVar(&f.allow, "allow", "", "`addresses` and networks that may be asked in addition to public ones, with commas between")
-	usage.Choices(cmd, "format", harvest.Formats()...)
 	return cmd
+}
+
+// addSource adds the flags that say what is harvested.
+func (f *harvestFlags) addSource(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.into, "into", "", "`prefix` of the namespace that the names are in")
+	flags.StringVar(&f.format, "format", string(harvest.Dublin), "metadata format: epicur, oai_dc or oai_datacite")
+	flags.StringVar(&f.source.Set, "set", "", "`set` of the repository, as its ListSets names it (default: all)")
+	flags.StringVar(&f.limit, "withdraw-limit", "5%", "part of the names of the namespace that may be withdrawn without --yes")
+	usage.Choices(cmd, "format", harvest.Formats()...)
+}
+
+// addAsking adds the flags that say how this program asks.
+func (f *harvestFlags) addAsking(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&f.pause, "pause", time.Second, "least `time` between two requests")
+	cmd.Flags().StringVar(&f.allow, "allow", "", "`addresses` and networks that may be asked in addition to public ones, with commas between")
 }
 
 // read reads the flags.

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"iter"
+	"net"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/harvest"
+	"github.com/stele-id/stele/outbound"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registry"
+)
+
+// Times of requests to repositories: of connecting, of the head of an answer, and between two requests.
+const (
+	harvestConnecting = 10 * time.Second
+	harvestHeading    = 2 * time.Minute
+	harvestPause      = time.Second
+)
+
+// harvestOften does the harvests that are scheduled, until the context ends.
+func (s *server) harvestOften(ctx context.Context, r *registry.Registry) {
+	var name [8]byte
+	_, _ = rand.Read(name[:]) // it never fails
+	runner := &harvest.Runner{Schedule: r.Registrar, To: harvestTo{r.Registrar, r.Store}, Schemes: s.schemes, Now: s.now, Log: s.log, Server: hex.EncodeToString(name[:]), Lease: s.JobLease,
+		Client: func() *harvest.Client {
+			fetch := outbound.NewFetcher(&outbound.Dialer{Rule: s.harvestRule, Timeout: harvestConnecting, Own: net.InterfaceAddrs}, harvestHeading)
+			return &harvest.Client{HTTP: fetch, Now: s.now, Pause: harvestPause, Agent: linkAgent(s.o.Version, s.Base), Wait: waitFor}
+		}}
+	runner.Run(auth.WithOrigin(auth.With(ctx, auth.Local()), auth.Origin{Via: "server"}))
+}
+
+// harvestTo is the registry that harvests write to.
+type harvestTo struct {
+	*registrar.Registrar
+	store stele.Store
+}
+
+func (h harvestTo) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
+	return h.store.Count(ctx, key)
+}
+
+func (h harvestTo) Export(ctx context.Context, key stele.NamespaceKey, _ bool) iter.Seq2[*stele.Record, error] {
+	return h.Scan(ctx, key, "")
+}
+
+// waitFor waits, unless the context ends before.
+func waitFor(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
