@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -18,11 +19,18 @@ type Schedule interface {
 	ChangeHarvest(ctx context.Context, name string, change func(before *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error)) error
 }
 
+// Users returns the principal of a user as it is now, and an error of the kind Unauthenticated if the user may not sign in: an
+// [auth.Directory].
+type Users interface {
+	Principal(ctx context.Context, user string) (auth.Principal, error)
+}
+
 // Runner does scheduled harvests on one of the servers of a registry, one after the other. A lease makes sure that no other server does
 // the same harvest; if it fails to, the bookmark does: what the second one writes is refused.
 type Runner struct {
 	Schedule Schedule
-	To       Registry
+	To       Ruled
+	Users    Users
 	Schemes  *stele.Schemes
 	Client   func() *Client // a new one for each harvest
 	Now      func() time.Time
@@ -30,10 +38,20 @@ type Runner struct {
 	Server   string        // names this server, other than all others
 	Lease    time.Duration // how long a server that has died keeps a harvest
 	Tick     time.Duration // how often it looks for what is due; half a minute if 0
+
+	Rejected func(item *Item, err error) // is told of each record of which nothing is written; may be nil
 }
 
-// pauseFailed is when a harvest that failed is tried again at the latest.
-const pauseFailed = time.Hour
+// A harvest that failed is tried again after firstRetry, and after twice the time each further time, up to lastRetry.
+const (
+	firstRetry = 5 * time.Minute
+	lastRetry  = 24 * time.Hour
+)
+
+// retryAfter returns how long a harvest waits that failed so many times, one after the other.
+func retryAfter(failures int) time.Duration {
+	return min(firstRetry<<min(max(failures-1, 0), 20), lastRetry)
+}
 
 // Run does what is due until the context ends. A harvest that is under way then goes on later, at the page where it was. The context
 // is that of the server itself.
@@ -62,10 +80,10 @@ func (r *Runner) Look(ctx context.Context) error {
 		return err
 	}
 	for _, h := range list {
-		if ctx.Err() != nil || h.Stopped || r.Now().Before(h.Next) || !r.isFree(&h) {
+		if ctx.Err() != nil || h.Waits != "" || r.Now().Before(h.Next) || !r.isFree(&h) {
 			continue
 		}
-		if err := r.do(ctx, h.Name); err != nil && ctx.Err() == nil {
+		if _, err := r.do(ctx, h.Name, false, false); err != nil && ctx.Err() == nil {
 			r.Log.Warn("a scheduled harvest can't be done; it is tried again", "harvest", h.Name, "error", err.Error())
 		}
 	}
@@ -78,13 +96,22 @@ func (r *Runner) isFree(h *registrar.ScheduledHarvest) bool {
 }
 
 // errTaken says that another server has the harvest.
-var errTaken = refuse(stele.Conflict, "harvest.lease-lost", "another server does this harvest")
+var errTaken = refuse(stele.Conflict, "harvest.lease-lost", "another server does this harvest now, or it was stopped; look at it with 'stele harvest ls'")
 
-// do takes a harvest, and does it.
-func (r *Runner) do(ctx context.Context, name string) error {
+// RunNow does a harvest that a person asks for, whether or not it is due or waits for a person; with yes it withdraws all that is
+// deleted. It returns what became of it. Conflict if another server does it at the moment.
+func (r *Runner) RunNow(ctx context.Context, name string, yes bool) (said string, err error) {
+	return r.do(ctx, name, true, yes)
+}
+
+// do takes a harvest, and does it. One that is not due, and that no person asks for, is left.
+func (r *Runner) do(ctx context.Context, name string, asked, yes bool) (said string, err error) {
 	var h registrar.ScheduledHarvest
-	err := r.Schedule.ChangeHarvest(ctx, name, func(now *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error) {
-		if now == nil || now.Stopped || !r.isFree(now) || r.Now().Before(now.Next) {
+	err = r.Schedule.ChangeHarvest(ctx, name, func(now *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error) {
+		switch {
+		case now == nil && asked:
+			return nil, refuse(stele.NotFound, "harvest.missing", `there is not a harvest "{name}"; 'stele harvest ls' lists them`, name)
+		case now == nil, !r.isFree(now), !asked && (now.Waits != "" || r.Now().Before(now.Next)):
 			return now, errTaken
 		}
 		next := *now
@@ -92,22 +119,30 @@ func (r *Runner) do(ctx context.Context, name string) error {
 		h = next
 		return &next, nil
 	})
-	if errors.Is(err, errTaken) {
-		return nil
+	if errors.Is(err, errTaken) && !asked {
+		return "", nil
 	} else if err != nil {
-		return err
+		return "", err
 	}
 	inner, lose := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
 	renewing.Go(func() { r.renew(inner, name, lose) })
-	said, err := r.harvest(inner, &h)
+	said, err = r.harvest(inner, &h, yes)
 	lost := errors.Is(context.Cause(inner), errTaken)
 	lose(nil)
 	renewing.Wait()
-	if lost {
-		return nil
+	if lost && !asked {
+		return "", nil // another server has it, or it was stopped
+	} else if lost {
+		return "", errTaken
 	}
-	return r.leave(context.WithoutCancel(ctx), name, said, err, ctx.Err() != nil)
+	if failed := r.leave(context.WithoutCancel(ctx), name, said, err, ctx.Err() != nil); failed != nil {
+		return said, failed
+	}
+	if !asked {
+		return said, nil // it is logged, and kept with the harvest
+	}
+	return said, err
 }
 
 // renew keeps the lease.
@@ -146,20 +181,30 @@ func (r *Runner) leave(ctx context.Context, name, said string, failed error, int
 		if interrupted { // it goes on as soon as a server is there
 			return &next, nil
 		}
-		next.Ended, next.Said, next.Failed = r.Now(), said, failed != nil
-		_, next.Stopped = errors.AsType[*TooManyError](failed)
-		if next.Next = r.Now().Add(next.Every); failed != nil {
-			next.Next = r.Now().Add(min(next.Every, pauseFailed))
+		next.Ended, next.Said, next.Waits = r.Now(), said, ""
+		if failed == nil {
+			next.Failures, next.Next = 0, r.Now().Add(next.Every)
+			return &next, nil
+		}
+		next.Failures++
+		next.Next = r.Now().Add(retryAfter(next.Failures))
+		if _, many := errors.AsType[*TooManyError](failed); many {
+			next.Waits, next.Failures = registrar.HarvestWaitsDeleted, 0
+		} else if _, lacks := errors.AsType[*rightsError](failed); lacks {
+			next.Waits, next.Failures = registrar.HarvestWaitsRights, 0
 		}
 		return &next, nil
 	})
 }
 
 // harvest does a harvest, and says what became of it.
-func (r *Runner) harvest(ctx context.Context, s *registrar.ScheduledHarvest) (said string, err error) {
+func (r *Runner) harvest(ctx context.Context, s *registrar.ScheduledHarvest, yes bool) (said string, err error) {
 	first := ""
-	o := Options{To: r.To, Schemes: r.Schemes, Client: r.Client(), Source: Source{URL: s.URL, Format: Format(s.Format), Set: s.Set}, Into: s.Into(), Limit: s.Limit,
+	o := Options{To: &asUser{Ruled: r.To, users: r.Users, user: s.By, into: s.Into()}, Yes: yes, Schemes: r.Schemes, Client: r.Client(), Source: Source{URL: s.URL, Format: Format(s.Format), Set: s.Set}, Into: s.Into(), Limit: s.Limit,
 		Rejected: func(item *Item, err error) {
+			if r.Rejected != nil {
+				r.Rejected(item, err)
+			}
 			if first == "" {
 				first = brief(item.Identifier) + ": " + brief(stele.Reason(err).Error())
 			}
@@ -178,7 +223,9 @@ func (r *Runner) harvest(ctx context.Context, s *registrar.ScheduledHarvest) (sa
 		c, _ := h.Counts()
 		said = fmt.Sprintf("%d new, %d updated, %d unchanged, %d withdrawn, %d rejected", c.New, c.Updated, c.Unchanged, c.Withdrawn, c.Rejected)
 	}
-	if err != nil {
+	if many, ok := errors.AsType[*TooManyError](err); ok {
+		said = fmt.Sprintf("%d of %d names would be withdrawn, more than the limit of %g %%; none of them is", many.Deleted, many.All, many.Limit*100)
+	} else if err != nil {
 		said = brief(stele.Reason(err).Error())
 	} else if first != "" {
 		said += "; first " + first

@@ -23,18 +23,24 @@ type ScheduledHarvest struct {
 	Every  time.Duration `json:"every"`
 	Limit  float64       `json:"limit"` // part of the names that may be withdrawn
 
-	By      string    `json:"by"` // who added it
-	Added   time.Time `json:"added"`
-	Began   time.Time `json:"began,omitzero"` // the last run
-	Ended   time.Time `json:"ended,omitzero"`
-	Next    time.Time `json:"next,omitzero"`
-	Said    string    `json:"said,omitempty"` // what the last run said
-	Failed  bool      `json:"failed,omitempty"`
-	Stopped bool      `json:"stopped,omitempty"` // it waits for a user: too much would be withdrawn
+	By       string    `json:"by"` // the user whose rights it has
+	Added    time.Time `json:"added"`
+	Began    time.Time `json:"began,omitzero"` // the last run
+	Ended    time.Time `json:"ended,omitzero"`
+	Next     time.Time `json:"next,omitzero"`
+	Said     string    `json:"said,omitempty"`     // what the last run said
+	Failures int       `json:"failures,omitempty"` // one after the other
+	Waits    string    `json:"waits,omitempty"`    // for a person: [HarvestWaitsDeleted] or [HarvestWaitsRights]; it is not done until then
 
 	Server string    `json:"server,omitempty"` // that works on it
 	Until  time.Time `json:"until,omitzero"`   // the end of its lease
 }
+
+// Why a scheduled harvest waits for a person.
+const (
+	HarvestWaitsDeleted = "deleted" // more names than the limit would be withdrawn
+	HarvestWaitsRights  = "rights"  // its user is disabled, or is not an owner of the namespace any more
+)
 
 // Into returns the namespace that the names are in.
 func (h *ScheduledHarvest) Into() stele.NamespaceKey {
@@ -52,11 +58,31 @@ const (
 	maxHarvestsSaid = 1000
 )
 
-// Harvests returns the scheduled harvests, by name. Only an administrator may ask: a harvest writes with the rights of the server.
+// Harvests returns the scheduled harvests of namespaces that the caller owns, by name; an administrator sees all.
 func (r *Registrar) Harvests(ctx context.Context) (list []ScheduledHarvest, err error) {
-	if err := administrate(ctx, opHarvest, stele.ID{}); err != nil {
+	if err := identify(ctx, opHarvest); err != nil {
 		return nil, err
 	}
+	all, err := r.harvests(ctx)
+	for i := range all {
+		if r.ownsHarvest(ctx, &all[i]) == nil {
+			list = append(list, all[i])
+		}
+	}
+	return list, err
+}
+
+// ownsHarvest makes sure that the caller is an owner of the namespace of a harvest, or an administrator.
+func (r *Registrar) ownsHarvest(ctx context.Context, h *ScheduledHarvest) error {
+	if role, err := r.RoleIn(ctx, h.Into()); err != nil {
+		return err
+	} else if !role.Includes(stele.RoleOwner) {
+		return refuse(opHarvest, stele.ID{}, stele.Forbidden, "harvest.not-owner", `"{user}" is not an owner of {namespace}, and may not schedule harvests there; ask one of its owners`, auth.From(ctx).Name, h.Into())
+	}
+	return nil
+}
+
+func (r *Registrar) harvests(ctx context.Context) (list []ScheduledHarvest, err error) {
 	for c, err := range r.store.Cells(ctx, harvestCells, "") {
 		if err != nil {
 			return nil, tell(opHarvest, err)
@@ -73,9 +99,10 @@ func (r *Registrar) Harvests(ctx context.Context) (list []ScheduledHarvest, err 
 }
 
 // ChangeHarvest changes a scheduled harvest, or adds it: change is called with what there is, nil if there is none, and returns what
-// is to be kept; nil ends it. It is called again if another server was faster. Only an administrator may.
+// is to be kept; nil ends it. It is called again if another server was faster. The caller is an owner of the namespace or an
+// administrator. A new harvest has the rights of the caller; an administrator may give it those of another user.
 func (r *Registrar) ChangeHarvest(ctx context.Context, name string, change func(before *ScheduledHarvest) (*ScheduledHarvest, error)) error {
-	if err := administrate(ctx, opHarvest, stele.ID{}); err != nil {
+	if err := identify(ctx, opHarvest); err != nil {
 		return err
 	}
 	if !isHarvestName(name) {
@@ -91,6 +118,8 @@ func (r *Registrar) ChangeHarvest(ctx context.Context, name string, change func(
 			before = new(ScheduledHarvest)
 			if err := json.Unmarshal(value, before); err != nil {
 				before = nil // it can be added anew
+			} else if err := r.ownsHarvest(ctx, before); err != nil {
+				return err
 			}
 		}
 		next, err := change(before)
@@ -125,13 +154,17 @@ func (r *Registrar) judgeHarvest(ctx context.Context, name string, before, next 
 		return refuse(opHarvest, stele.ID{}, stele.Invalid, "harvest.limit-invalid", "the limit is a part of all names, from 0 to 100 %")
 	}
 	next.Said = next.Said[:min(len(next.Said), maxHarvestsSaid)]
+	if err := r.ownsHarvest(ctx, next); err != nil {
+		return err
+	}
 	if before != nil {
+		next.By, next.Added = before.By, before.Added
 		return nil
 	}
 	if _, err := r.Namespace(ctx, next.Into()); err != nil {
 		return err
 	}
-	list, err := r.Harvests(ctx)
+	list, err := r.harvests(ctx)
 	if err != nil {
 		return err
 	}
@@ -141,9 +174,12 @@ func (r *Registrar) judgeHarvest(ctx context.Context, name string, before, next 
 	if i := slices.IndexFunc(list, func(h ScheduledHarvest) bool {
 		return h.URL == next.URL && h.Format == next.Format && h.Set == next.Set && h.Into() == next.Into()
 	}); i >= 0 {
-		return refuse(opHarvest, stele.ID{}, stele.Conflict, "harvest.scheduled-already", `the harvest "{name}" does the same; stop it first`, list[i].Name)
+		return refuse(opHarvest, stele.ID{}, stele.Conflict, "harvest.scheduled-already", `the harvest "{name}" reads the same records into the same namespace; stop it first`, list[i].Name)
 	}
-	next.By, next.Added = auth.From(ctx).Name, r.now()
+	if who := auth.From(ctx); next.By == "" || !who.Admin {
+		next.By = who.Name
+	}
+	next.Added = r.now()
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"iter"
+	"log/slog"
 	"net"
 	"time"
 
@@ -27,12 +28,20 @@ const (
 func (s *server) harvestOften(ctx context.Context, r *registry.Registry) {
 	var name [8]byte
 	_, _ = rand.Read(name[:]) // it never fails
-	runner := &harvest.Runner{Schedule: r.Registrar, To: harvestTo{r.Registrar, r.Store}, Schemes: s.schemes, Now: s.now, Log: s.log, Server: hex.EncodeToString(name[:]), Lease: s.JobLease,
-		Client: func() *harvest.Client {
-			fetch := outbound.NewFetcher(&outbound.Dialer{Rule: s.harvestRule, Timeout: harvestConnecting, Own: net.InterfaceAddrs}, harvestHeading)
-			return &harvest.Client{HTTP: fetch, Now: s.now, Pause: harvestPause, Agent: linkAgent(s.o.Version, s.Base), Wait: waitFor}
-		}}
+	client := func() *harvest.Client { return HarvestClient(s.harvestRule, linkAgent(s.o.Version, s.Base), s.now) }
+	runner := HarvestRunner(r, s.schemes, client, s.now, s.log, hex.EncodeToString(name[:]), s.JobLease)
 	runner.Run(auth.WithOrigin(auth.With(ctx, auth.Local()), auth.Origin{Via: "server"}))
+}
+
+// HarvestClient returns what asks repositories: at public addresses, and at those that a rule has.
+func HarvestClient(rule outbound.Rule, agent string, now func() time.Time) *harvest.Client {
+	fetch := outbound.NewFetcher(&outbound.Dialer{Rule: rule, Timeout: harvestConnecting, Own: net.InterfaceAddrs}, harvestHeading)
+	return &harvest.Client{HTTP: fetch, Now: now, Pause: harvestPause, Agent: agent, Wait: waitFor}
+}
+
+// HarvestRunner returns what does the scheduled harvests of a registry that this process has open, under the name of a server.
+func HarvestRunner(r *registry.Registry, schemes *stele.Schemes, client func() *harvest.Client, now func() time.Time, log *slog.Logger, name string, lease time.Duration) *harvest.Runner {
+	return &harvest.Runner{Schedule: r.Registrar, To: harvestTo{r.Registrar, r.Store}, Users: r.Directory, Schemes: schemes, Client: client, Now: now, Log: log, Server: name, Lease: lease}
 }
 
 // harvestTo is the registry that harvests write to.

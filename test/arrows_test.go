@@ -100,7 +100,7 @@ var rooms = []room{
 	{folder: "mail/mailtest"}, // a mail server for tests
 	{folder: "mail", may: ". auth outbound registrar secret web", tests: "store/mem scheme/all"},
 	{folder: "usage", may: ". auth document/apijson namespaces registrar", tests: "store/mem scheme/all store/pebble store/postgres"}, // it counts what servers hand to it
-	{folder: "harvest", may: ". bulk internal/plainxml registrar", tests: "auth outbound resolver scheme/all serve/httpd store/mem web internal/servertest"},
+	{folder: "harvest", may: ". auth bulk internal/plainxml registrar", tests: "outbound resolver scheme/all serve/httpd store/mem web internal/servertest"},
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk/foreign/webrules", may: ". rules", tests: "scheme/all"}, // what lists of redirects say, as records and rules
 	{folder: "bulk/foreign", may: ". bulk ddds document internal/destination internal/disk internal/dnsrr internal/plainxml mint wire/hdl", tests: "internal/recordtest auth registrar resolver rules secret store/mem scheme/all"},

@@ -2,32 +2,42 @@ package main
 
 import (
 	"context"
+	crand "crypto/rand"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/harvest"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
-	"github.com/stele-id/stele/registry/access"
+	"github.com/stele-id/stele/server"
 )
 
 func (p *program) harvestAddCommand() *cobra.Command {
 	var f harvestFlags
 	var every time.Duration
+	var user string
 	cmd := onFolder(&cobra.Command{
 		Use:   "add NAME URL --into PREFIX",
 		Short: "Let servers harvest a repository from time to time",
 		Long: `Add keeps a harvest in the registry, under a NAME of your choice. A server of the registry does it
 at once, and then every time that --every has passed, as 'stele harvest oai' does. Of several
-servers one does it. A harvest that fails is tried again within an hour. One that would withdraw
-too many names waits: look at it with 'stele harvest ls', and do it with 'stele harvest run
-NAME --yes'.`,
+servers one does it. The servers ask public addresses only, and those of the setting harvest-allow.
+
+A harvest that fails is tried again after 5 minutes, then after 10, and so on up to a day. One
+that would withdraw too many names waits: look at it with 'stele harvest ls', and do it with
+'stele harvest run NAME --yes'.
+
+A harvest has the rights of an administrator, or those of --user, who must own the namespace.
+They are looked up each time: if the user is disabled or is not an owner any more, the harvest
+waits until a person runs it with 'stele harvest run NAME'.`,
 		Example: `  stele harvest add theses https://example.org/oai --into urn:nbn:de:example --format epicur
-  stele harvest add data https://example.org/oai --into 10.1234 --set data --every 1h`,
+  stele harvest add data https://example.org/oai --into 10.1234 --set data --every 1h
+  stele harvest add maps https://example.org/oai --into ark:12345 --user ana`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.read(cmd, args[1]); err != nil {
@@ -38,11 +48,14 @@ NAME --yes'.`,
 				if err != nil {
 					return err
 				}
+				if err := mayHarvest(ctx, r, user, key); err != nil {
+					return err
+				}
 				err = r.Registrar.ChangeHarvest(ctx, args[0], func(before *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error) {
 					if before != nil {
 						return nil, refuse("schedule harvest", stele.Conflict, "harvest.name-taken", `there is a harvest "{name}" already; stop it first, or choose another name`, args[0])
 					}
-					return &registrar.ScheduledHarvest{URL: args[1], Scheme: key.Scheme, Prefix: key.Prefix, Format: f.format, Set: f.source.Set, Every: every, Limit: f.o.Limit}, nil
+					return &registrar.ScheduledHarvest{URL: args[1], Scheme: key.Scheme, Prefix: key.Prefix, Format: f.format, Set: f.source.Set, Every: every, Limit: f.o.Limit, By: user}, nil
 				})
 				if err != nil {
 					return err
@@ -54,6 +67,7 @@ NAME --yes'.`,
 	flags := cmd.Flags()
 	f.addSource(cmd)
 	flags.DurationVar(&every, "every", 24*time.Hour, "`time` after which the harvest is repeated, from 1m")
+	flags.StringVar(&user, "user", "", "`user` whose rights the harvest has (default: those of an administrator)")
 	return cmd
 }
 
@@ -87,17 +101,36 @@ func (p *program) harvestListCommand() *cobra.Command {
 
 // harvestState says how far a scheduled harvest is.
 func harvestState(h *registrar.ScheduledHarvest) string {
+	ended := h.Ended.UTC().Format(time.RFC3339)
 	switch {
-	case h.Stopped:
-		return "waits for 'stele harvest run " + h.Name + " --yes': " + h.Said
+	case h.Waits == registrar.HarvestWaitsDeleted:
+		return fmt.Sprintf("waits for 'stele harvest run %s --yes': %s", h.Name, h.Said)
+	case h.Waits != "":
+		return fmt.Sprintf("waits for 'stele harvest run %s': %s", h.Name, h.Said)
 	case h.Server != "":
 		return "under way"
 	case h.Ended.IsZero():
 		return "was not done yet"
-	case h.Failed:
-		return h.Ended.UTC().Format(time.RFC3339) + " failed: " + h.Said
+	case h.Failures > 0:
+		return fmt.Sprintf("%s failed: %s; next %s", ended, h.Said, h.Next.UTC().Format(time.RFC3339))
 	}
-	return h.Ended.UTC().Format(time.RFC3339) + " " + h.Said
+	return fmt.Sprintf("%s %s; next %s", ended, h.Said, h.Next.UTC().Format(time.RFC3339))
+}
+
+// mayHarvest makes sure that a user who is named owns the namespace.
+func mayHarvest(ctx context.Context, r *registry.Registry, user string, key stele.NamespaceKey) error {
+	if user == "" {
+		return nil
+	}
+	who, err := r.Directory.Principal(ctx, user)
+	if err != nil {
+		return refuse("schedule harvest", stele.Invalid, "harvest.user-unknown", `there is not a user "{user}", or the user is disabled; 'stele user ls' lists them`, user)
+	}
+	role, err := r.Registrar.RoleIn(auth.With(ctx, who), key)
+	if err == nil && !role.Includes(stele.RoleOwner) {
+		err = refuse("schedule harvest", stele.Forbidden, "harvest.not-owner", `"{user}" is not an owner of {namespace}, and may not schedule harvests there; ask one of its owners`, user, key)
+	}
+	return err
 }
 
 func (p *program) harvestStopCommand() *cobra.Command {
@@ -121,15 +154,19 @@ func (p *program) harvestStopCommand() *cobra.Command {
 }
 
 func noHarvest(name string) error {
-	return refuse("schedule harvest", stele.NotFound, "harvest.missing", `there is no harvest "{name}"; 'stele harvest ls' lists them`, name)
+	return refuse("schedule harvest", stele.NotFound, "harvest.missing", `there is not a harvest "{name}"; 'stele harvest ls' lists them`, name)
 }
+
+// harvestLease is how long servers leave a harvest alone after a command that did it was killed.
+const harvestLease = time.Minute
 
 func (p *program) harvestRunCommand() *cobra.Command {
 	var f harvestFlags
 	cmd := onFolder(&cobra.Command{
-		Use:     "run NAME",
-		Short:   "Do a harvest now that servers do",
-		Long:    "Run does a harvest now, in this process. With --yes it withdraws all names that are deleted in the repository.",
+		Use:   "run NAME",
+		Short: "Do a harvest now that servers do",
+		Long: `Run does a harvest now, in this process, whether or not it is due. A harvest that waits for a person
+goes on after that. With --yes it withdraws all names that are deleted in the repository.`,
 		Example: "  stele harvest run theses\n  stele harvest run theses --yes",
 		Args:    usage.OneArgument("the name of the harvest"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -138,41 +175,23 @@ func (p *program) harvestRunCommand() *cobra.Command {
 				return err
 			}
 			return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-				var h *registrar.ScheduledHarvest
-				list, err := r.Registrar.Harvests(ctx)
-				for i := range list {
-					if list[i].Name == args[0] {
-						h = &list[i]
-					}
-				}
-				if err != nil || h == nil {
-					return cmpErr(err, noHarvest(args[0]))
-				}
-				o := f.o
-				o.Client, o.Limit = client, h.Limit
-				o.Source = harvest.Source{URL: h.URL, Format: harvest.Format(h.Format), Set: h.Set}
-				if err := p.harvest(ctx, access.NewLocal(r, p.now, p.place().String()), o, h.Into().String()); err != nil {
+				schemes, err := p.schemes(cmd)
+				if err != nil {
 					return err
 				}
-				return r.Registrar.ChangeHarvest(ctx, args[0], func(now *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error) {
-					if now == nil {
-						return nil, nil
-					}
-					next := *now
-					next.Stopped, next.Failed, next.Ended, next.Next, next.Said = false, false, p.now(), p.now().Add(now.Every), "done by hand"
-					return &next, nil
-				})
+				runner := server.HarvestRunner(r, schemes, func() *harvest.Client { return client }, p.now, p.logger(), "command "+crand.Text(), harvestLease)
+				runner.Rejected = func(item *harvest.Item, err error) {
+					fmt.Fprintf(p.stderr, "rejected: %s: %s\n", printable(item.Identifier), printable(stele.Reason(err).Error()))
+				}
+				said, err := runner.RunNow(ctx, args[0], f.o.Yes)
+				if err != nil {
+					return err
+				}
+				return p.say("%s\n", printable(said))
 			})
 		},
 	})
 	cmd.Flags().BoolVar(&f.o.Yes, "yes", false, "withdraw all names that are deleted in the repository, however many they are")
 	f.addAsking(cmd)
 	return cmd
-}
-
-func cmpErr(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
 }
