@@ -91,7 +91,7 @@ func (p *program) harvestListCommand() *cobra.Command {
 						}
 						continue
 					}
-					fmt.Fprintf(p.stdout, "%s\t%s\t%s\t%s\t%s\n", printable(h.Name), printable(h.URL), printable(h.Into().String()), h.Every, printable(harvestState(&h)))
+					fmt.Fprintf(p.stdout, "%s  %s  %s  %s  %s\n", printable(h.Name), printable(h.URL), printable(h.Prefix), h.Every, printable(harvestState(&h)))
 				}
 				return nil
 			})
@@ -142,12 +142,16 @@ func (p *program) harvestStopCommand() *cobra.Command {
 		Args:    usage.OneArgument("the name of the harvest"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-				return r.Registrar.ChangeHarvest(ctx, args[0], func(before *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error) {
+				err := r.Registrar.ChangeHarvest(ctx, args[0], func(before *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error) {
 					if before == nil {
 						return nil, noHarvest(args[0])
 					}
 					return nil, nil
 				})
+				if err != nil {
+					return err
+				}
+				return p.say("%s\n", args[0])
 			})
 		},
 	})

@@ -48,6 +48,7 @@ var notRemote = map[string]string{
 	"doctor":         "it says how the folder and the server are, which differ",
 	"explain":        "it asks no registry",
 	"findindex":      "it damages files of the search index",
+	"harvest":        "scheduled harvests are kept by who works on the folder",
 	"get":            "get looks where resolve does",
 	"getverify":      "the same; and it starts servers itself",
 	"invalid":        "it asks no registry",
