@@ -334,4 +334,3 @@ func TestScheduleRights(t *testing.T) {
 		}
 	}
 }
-
