@@ -154,8 +154,12 @@ func apache(t *testing.T, files map[string]string) string {
 			t.Fatal(err)
 		}
 	}
-	for dir := folder; dir != filepath.Dir(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
-		_ = os.Chmod(dir, 0o755) // the server gives up its rights
+	// The server gives up its rights, so others must be able to enter the folders of the test. The system's folder for temporary
+	// files belongs to all programs, and stays as it is.
+	for dir := folder; dir != filepath.Clean(os.TempDir()) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	at := "127.0.0.1:" + servertest.FreePort(t)
 	config := fmt.Sprintf("ServerName w3id.org\nListen %s\nServerRoot %[2]s\nPidFile %[2]s/pid\nErrorLog /dev/stderr\nMutex file:%[2]s default\n", at, folder)
