@@ -27,7 +27,9 @@ const (
 )
 
 // Targets returns all of them.
-func Targets() []Target { return []Target{HandleJSON, HandleBatch, Htaccess, NginxMap, DataCitePage} }
+func Targets() []Target {
+	return []Target{HandleJSON, HandleBatch, Htaccess, NginxMap, DataCitePage, EZIDTable}
+}
 
 // Exported is what became of the records of an export.
 type Exported struct {
@@ -36,7 +38,7 @@ type Exported struct {
 	Others  int // records that are not handles; for web servers those without a location
 	Hidden  int // records that are reserved or for some readers only; for Handle servers those that are withdrawn too
 	Choices int // records with several locations, of which the file has the first
-	Unsaid  int // records of which the file can't say all; for DataCite
+	Unsaid  int // records of which the file can't say all; for DataCite and EZID
 }
 
 // Export writes the handles among the records whose identifiers begin with one of the prefixes. A Handle

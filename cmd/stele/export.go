@@ -59,7 +59,8 @@ names are gone (410). How to include the file stands at its beginning. zone is t
 a published namespace, which name servers load; see also 'stele zone export'.
 
 datacite-json is a page of DataCite's REST API with all DOIs, which 'stele import --from
-datacite' reads. Export tells of how many records it can't say all.`,
+datacite' reads. ezid-csv is a batch download of EZID in CSV, which 'stele import --from
+ezid' reads. Export tells of how many records it can't say all.`,
 		Example: `  stele export > records.jsonl
   stele export ark:12345/x5 -o x5.jsonl.zst
   stele export --namespaces -o registry.jsonl.gz
@@ -69,7 +70,8 @@ datacite' reads. Export tells of how many records it can't say all.`,
   stele export --to nginx-map ark:12345/x5 -o redirects.map
   stele export --to htaccess -o .htaccess
   stele export --to zone urn:paradisec -o paradisec.zone
-  stele export --to datacite-json 10.5072/ -o dois.json`,
+  stele export --to datacite-json 10.5072/ -o dois.json
+  stele export --to ezid-csv ark:12345/ -o ezid.csv`,
 		Args: usage.AtMostOne("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -98,7 +100,7 @@ datacite' reads. Export tells of how many records it can't say all.`,
 	flags.StringVar(&o.format, "format", "jsonl", "format of the file: jsonl or csv")
 	flags.BoolVar(&o.namespaces, "namespaces", false, "also write namespaces, before the records")
 	flags.BoolVar(&o.history, "history", false, "write all versions of each record")
-	flags.StringVar(&o.to, "to", "", "write a file for another system, of this `kind`: handle-json, handle-batch, htaccess, nginx-map, datacite-json or zone")
+	flags.StringVar(&o.to, "to", "", "write a file for another system, of this `kind`: handle-json, handle-batch, htaccess, nginx-map, datacite-json, ezid-csv or zone")
 	usage.Choices(cmd, "format", "jsonl", "csv")
 	usage.Choices(cmd, "to", exportTargets()...)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
@@ -166,6 +168,9 @@ func (p *program) exportTo(ctx context.Context, l *Registry, keys []stele.Namesp
 	if to == foreign.DataCitePage {
 		return foreign.ExportDataCite(ctx, l, keys, l.Schemes, out, p.tellUnsaid, progress)
 	}
+	if to == foreign.EZIDTable {
+		return foreign.ExportEZID(ctx, l, keys, l.Schemes, out, p.tellUnsaid, progress)
+	}
 	return foreign.Export(ctx, l, keys, out, to, p.tellUnsaid, progress)
 }
 
@@ -192,6 +197,12 @@ func (p *program) tellUnexported(done foreign.Exported, to foreign.Target) {
 		tell(done.Hidden, "DOIs were left out that are redacted or for some readers only")
 		tell(done.Others, "records were left out that are not DOIs")
 		tell(done.Unsaid, "DOIs have something that DataCite has no attributes for; it is left out")
+		return
+	}
+	if to == foreign.EZIDTable {
+		tell(done.Hidden, "records were left out that are redacted or for some readers only")
+		tell(done.Others, "records were left out because import would refuse their rows")
+		tell(done.Unsaid, "records have something that EZID has no elements for; it is left out")
 		return
 	}
 	tell(done.Hidden, "handles were left out that are withdrawn, reserved, or for some readers only")

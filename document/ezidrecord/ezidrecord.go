@@ -41,15 +41,18 @@ const (
 // Name returns an identifier as EZID's users write it: an ARK with a slash after its label, a DOI with its mark.
 func Name(schemes *stele.Schemes, id stele.ID) string {
 	for _, s := range schemes.Spellings(id) {
-		if s.Name == doiSpelling || s.Name == "classic form" {
+		if s.Name == doiSpelling || s.Name == classicSpelling {
 			return s.Text
 		}
 	}
 	return id.String()
 }
 
-// doiSpelling is the name of the spelling of a handle that is a DOI.
-const doiSpelling = "DOI"
+// Names of spellings: that of a handle that is a DOI, and that of an ARK with a slash after its label.
+const (
+	doiSpelling     = "DOI"
+	classicSpelling = "classic form"
+)
 
 // DefaultProfile returns the profile of an identifier whose record does not say: datacite for a DOI, and erc for all others.
 func DefaultProfile(schemes *stele.Schemes, id stele.ID) string {
