@@ -202,7 +202,7 @@ func TestHtaccess(t *testing.T) {
 	if err := os.Mkdir(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for dir := folder; dir != filepath.Dir(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
+	for dir := folder; dir != filepath.Clean(os.TempDir()) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		_ = os.Chmod(dir, 0o755) // the server gives up its rights
 	}
 	if err := os.WriteFile(filepath.Join(root, ".htaccess"), []byte(written(t, from, foreign.Htaccess)), 0o644); err != nil {
