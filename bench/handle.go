@@ -50,7 +50,7 @@ func (h *handleBench) export() (path string, err error) {
 		return path, nil
 	}
 	progress("writing %d handles", h.records)
-	return path, writeExport(path, h.records)
+	return path, writeFile(path, numbers(h.records), writeHandles)
 }
 
 // fillHandles makes sure that there is a registry with all handles.
@@ -85,17 +85,12 @@ func (h *handleBench) setUp(ctx context.Context, data string) error {
 	return command(ctx, h.stele, "ns", "add", handlePrefix+"/", "--handle-server", "--handle-address", "127.0.0.1", "--handle-out", h.site(), "--data", data)
 }
 
-// writeExport writes n handles as the reference server exports them: each has a URL and an administrator. Their answers
+// writeHandles writes handles as the reference server exports them: each has a URL and an administrator. Their answers
 // have less than three times the octets of the requests: others would use up the budget of the load's address.
-func writeExport(path string, n int) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
+func writeHandles(w *bufio.Writer, list []int) {
 	fmt.Fprintf(w, `{"homedPrefixes":["0.NA/%s"],"handleRecords":{`, handlePrefix)
-	for i := range n {
-		if i > 0 {
+	for k, i := range list {
+		if k > 0 {
 			_, _ = w.WriteString(",")
 		}
 		name := handleName(i)
@@ -104,7 +99,6 @@ func writeExport(path string, n int) error {
 			name, name, benchName(i), handlePrefix)
 	}
 	fmt.Fprintln(w, "}}")
-	return errors.Join(w.Flush(), f.Sync(), f.Close())
 }
 
 // resolution compares what an answer costs: over UDP with an answer of the DNS, and over TCP with bare connections of

@@ -61,13 +61,13 @@ func run(ctx context.Context, args []string) (err error) {
 	h := newHandleBench(d)
 	figures := []figure{
 		{"label", label}, {"parse", parse}, {"distributor", distributor},
-		{"import", r.imports}, {"search", r.searches}, {"desk", r.desk}, {"lookup", r.lookUps}, {"register", r.registers}, {"mint", r.mints},
+		{"import", r.imports}, {"imports", r.foreignImports}, {"search", r.searches}, {"desk", r.desk}, {"lookup", r.lookUps}, {"register", r.registers}, {"mint", r.mints},
 		{"http", r.redirects}, {"rules", r.byRules}, {"api", r.overHTTP}, {"shared", r.shared}, {"dns", d.answers}, {"resolve", d.resolves},
 		{"signed", d.signedAnswers}, {"transfer", d.transfers}, {"usage", d.counting}, {"report", r.yearReport}, {"links", r.checked},
 		{"handle-import", h.imports}, {"handle", h.resolution}, {"handle-write", h.creations},
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.IntVar(&r.records, "records", million, "how many records the registry has for import, lookup, http, handle and shared;\nwhere it is given, how many names for dns, resolve, signed, transfer and handle too, a million at most")
+	flags.IntVar(&r.records, "records", million, "how many records the registry has for import, imports, lookup, http, handle and shared;\nwhere it is given, how many names for dns, resolve, signed, transfer and handle too, a million at most")
 	flags.StringVar(&r.folder, "folder", os.TempDir(), "where registries are made, and removed")
 	flags.StringVar(&r.profile, "profile", "", "for http: `file` to which a profile of the server is written, for the compiler; nothing is compared then")
 	bare := flags.String("bare", "", "answer at this `address` from a database, and do nothing else: a peer that shared starts")

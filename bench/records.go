@@ -36,23 +36,30 @@ var (
 	people = [...]string{"Almeida", "Brandt", "Castro", "Dubois", "Eriksen", "Fonseca", "Gupta", "Haddad", "Ito", "Jansen", "Kaya", "Lima", "Moreau", "Novak", "Okafor", "Pereira"}
 )
 
+// describe returns who made the n-th thing, what it is called, and when it was made.
+func describe(n int) (who, what, when string) {
+	word := func(list *[16]string, i int) string { return list[(n*2654435761>>i)&15] }
+	who = word(&people, 8) + ", " + word(&people, 12)
+	what = "On the " + word(&things, 16) + " and " + word(&things, 20) + " of " + word(&places, 24) + ", volume " + strconv.Itoa(n)
+	return who, what, strconv.Itoa(1900 + n%120)
+}
+
+// itemAt returns the URL of the n-th thing.
+func itemAt(n int) string { return "https://archive.example.org/items/" + benchName(n)[1:] + "/view" }
+
 // appendRecord appends the n-th record in JSON, of about 250 bytes.
 func appendRecord(b []byte, n int) []byte {
-	name := benchName(n)
-	word := func(list *[16]string, i int) string { return list[(n*2654435761>>i)&15] }
+	who, what, when := describe(n)
 	b = append(b, `{"id":"ark:12345/`...)
-	b = append(b, name...)
-	b = append(b, `","targets":[{"url":"https://archive.example.org/items/`...)
-	b = append(b, name[1:]...)
-	b = append(b, `/view"}],"metadata":{"who":"`...)
-	b = append(append(b, word(&people, 8)...), ", "...)
-	b = append(append(b, word(&people, 12)...), `","what":"On the `...)
-	b = append(append(b, word(&things, 16)...), " and "...)
-	b = append(append(b, word(&things, 20)...), " of "...)
-	b = append(append(b, word(&places, 24)...), ", volume "...)
-	b = strconv.AppendInt(b, int64(n), 10)
+	b = append(b, benchName(n)...)
+	b = append(b, `","targets":[{"url":"`...)
+	b = append(b, itemAt(n)...)
+	b = append(b, `"}],"metadata":{"who":"`...)
+	b = append(b, who...)
+	b = append(b, `","what":"`...)
+	b = append(b, what...)
 	b = append(b, `","when":"`...)
-	b = strconv.AppendInt(b, int64(1900+n%120), 10)
+	b = append(b, when...)
 	return append(b, `"},"persistence":{"level":"permanent"}}`...)
 }
 

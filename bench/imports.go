@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+// foreignFile is a file of another system, with names that its import makes records of.
+type foreignFile struct {
+	name  string
+	args  []string // of import
+	write func(w *bufio.Writer, list []int)
+}
+
+// foreignFiles returns the files that imports are measured with, one a format.
+func foreignFiles() []foreignFile {
+	return []foreignFile{
+		{"EZID's ANVL", []string{"--from", "ezid"}, writeEZIDText},
+		{"EZID's CSV", []string{"--from", "ezid"}, writeEZIDTable},
+		{"DataCite's JSON, one DOI a line", []string{"--from", "datacite"}, writeDataCite},
+		{"Shlink's CSV", []string{"--from", "shlink", "--prefix", "ark:12345/"}, writeShlink},
+		{"a Handle server's JSON", []string{"--from", "handle"}, writeHandles},
+		{"a dump of Noid", []string{"--from", "noid"}, writeNOID},
+		{"purl.org's JSON", []string{"--from", "purl.org"}, writePURLs},
+		{"a zone of the DNS", []string{"--from", "zone"}, writeZone},
+	}
+}
+
+// foreignImports compares imports from other systems with those of the same records as JSONL, which are exported from a registry that
+// has imported the file before. An export is in the order of the names, and so is the file, since names in order are imported faster.
+func (r *registryBench) foreignImports(ctx context.Context, w *tabwriter.Writer) error {
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	for _, f := range foreignFiles() {
+		if err := r.foreignImport(ctx, w, f); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	return nil
+}
+
+// foreignImport measures one format.
+func (r *registryBench) foreignImport(ctx context.Context, w *tabwriter.Writer, f foreignFile) (err error) {
+	n := r.records
+	data, path := filepath.Join(r.work, "imports"), filepath.Join(r.work, "foreign")
+	lines := path + ".jsonl"
+	defer func() { err = errors.Join(err, os.RemoveAll(data), os.RemoveAll(path), os.RemoveAll(lines)) }()
+	progress("writing %d names as %s", n, f.name)
+	if err := writeFile(path, inOrder(n), f.write); err != nil {
+		return err
+	}
+	theirs := append(slices.Clone(f.args), path)
+	if _, err := r.importFresh(ctx, n, data, theirs...); err != nil {
+		return err
+	}
+	if err := command(ctx, r.stele, "export", "-o", lines, "--data", data); err != nil {
+		return err
+	}
+	var rates, used [2][]float64
+	var ratios, byCPU []float64
+	for i := range importRounds {
+		var one [2]cost
+		for k := range one {
+			j := (i + k) % 2 // the formats take turns at being first
+			if one[j], err = r.importFresh(ctx, n, data, [][]string{theirs, {lines}}[j]...); err != nil {
+				return err
+			}
+			rates[j], used[j] = append(rates[j], float64(n)/one[j].wall.Seconds()), append(used[j], one[j].cpu.Seconds()*1e6/float64(n))
+		}
+		progress("import of %d names from %s, round %d of %d: %s, and as JSONL %s", n, f.name, i+1, importRounds, one[0], one[1])
+		ratios, byCPU = append(ratios, one[1].wall.Seconds()/one[0].wall.Seconds()), append(byCPU, one[1].cpu.Seconds()/one[0].cpu.Seconds())
+	}
+	fmt.Fprintf(w, "import of %d names from %s : the same records as JSONL\t%.0f/s\t%.0f/s\t%.2f\t\tat least 0.5\n", n, f.name, median(rates[0]), median(rates[1]), median(ratios))
+	fmt.Fprintf(w, "  by CPU time, a record\t%.1f us\t%.1f us\t%.2f\t\t(for information)\n", median(used[0]), median(used[1]), median(byCPU))
+	return nil
+}
+
+// importFresh imports files with n names into a new registry. It fails if not all names are new.
+func (r *registryBench) importFresh(ctx context.Context, n int, data string, args ...string) (c cost, err error) {
+	if err := os.RemoveAll(data); err != nil {
+		return c, err
+	}
+	cmd := exec.CommandContext(ctx, r.stele, append([]string{"import", "--data", data}, args...)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	var out, told bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &told
+	begin := time.Now()
+	err = cmd.Run()
+	c.wall = time.Since(begin)
+	if err != nil {
+		return c, fmt.Errorf("stele import: %w: %s", err, bytes.TrimSpace(told.Bytes()))
+	}
+	counts := bytes.ReplaceAll(out.Bytes(), []byte(","), nil) // also those within numbers
+	if !bytes.HasPrefix(counts, fmt.Appendf(nil, "%d new 0 updated 0 unchanged 0 rejected", n)) {
+		return c, fmt.Errorf("stele import: %d names should be new: %s", n, bytes.TrimSpace(out.Bytes()))
+	}
+	c.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return c, nil
+}
+
+// numbers returns the numbers of n names.
+func numbers(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// inOrder returns the numbers of n names in the order of the names.
+func inOrder(n int) []int {
+	list := numbers(n)
+	slices.SortFunc(list, func(a, b int) int { return cmp.Compare(mix(a), mix(b)) })
+	return list
+}
+
+// writeFile writes the names of a list to a file, and waits until they are on the disk: what is still on its way there would slow down the
+// first that is measured.
+func writeFile(path string, list []int, write func(w *bufio.Writer, list []int)) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	write(w, list)
+	return errors.Join(w.Flush(), f.Sync(), f.Close())
+}
+
+// writeEZIDText writes a batch download of EZID.
+func writeEZIDText(w *bufio.Writer, list []int) {
+	for _, i := range list {
+		who, what, when := describe(i)
+		fmt.Fprintf(w, ":: ark:/12345/%s\n_created: 1700000000\n_updated: 1700000100\n_owner: ana\n_ownergroup: archive\n_profile: erc\n_status: public\n_export: yes\n_target: %s\nerc.who: %s\nerc.what: %s\nerc.when: %s\n\n",
+			benchName(i), itemAt(i), who, what, when)
+	}
+}
+
+// writeEZIDTable writes the same as CSV.
+func writeEZIDTable(w *bufio.Writer, list []int) {
+	fmt.Fprintln(w, "_id,_created,_updated,_owner,_ownergroup,_profile,_status,_export,_target,erc.who,erc.what,erc.when")
+	for _, i := range list {
+		who, what, when := describe(i)
+		fmt.Fprintf(w, "ark:/12345/%s,1700000000,1700000100,ana,archive,erc,public,yes,%s,\"%s\",\"%s\",%s\n", benchName(i), itemAt(i), who, what, when)
+	}
+}
+
+// writeDataCite writes DOIs as the parts of DataCite's yearly data file have them.
+func writeDataCite(w *bufio.Writer, list []int) {
+	for _, i := range list {
+		who, what, when := describe(i)
+		fmt.Fprintf(w, `{"id":"10.5072/%s","type":"dois","attributes":{"doi":"10.5072/%s","state":"findable","creators":[{"name":"%s","nameType":"Personal"}],"titles":[{"title":"%s"}],"publisher":"Archive",`+
+			`"publicationYear":%s,"types":{"resourceTypeGeneral":"Text"},"url":"%s","created":"2023-11-14T22:13:20.000Z","updated":"2023-11-14T22:13:20.000Z"}}`+"\n",
+			benchName(i), benchName(i), who, what, when, itemAt(i))
+	}
+}
+
+// writeShlink writes an export of Shlink.
+func writeShlink(w *bufio.Writer, list []int) {
+	fmt.Fprintln(w, "Created at,Short code,Long URL,Title,Tags,Visits")
+	for _, i := range list {
+		_, what, when := describe(i)
+		fmt.Fprintf(w, "2023-11-14T22:13:20+00:00,%s,%s,\"%s\",%s,7\n", benchName(i), itemAt(i), what, when)
+	}
+}
+
+// writeNOID writes a database of Noid as db_dump -p does.
+func writeNOID(w *bufio.Writer, list []int) {
+	fmt.Fprint(w, "VERSION=3\nformat=print\ntype=btree\ndb_pagesize=4096\nHEADER=END\n")
+	for _, i := range list {
+		name := "12345/" + benchName(i)
+		who, what, when := describe(i)
+		fmt.Fprintf(w, " %s\\09:/c\n i|20231114221320|ana|1\n %s\\09goto\n %s\n %s\\09what\n %s\n %s\\09when\n %s\n %s\\09who\n %s\n", name, name, itemAt(i), name, what, name, when, name, who)
+	}
+	fmt.Fprintln(w, "DATA=END")
+}
+
+// writePURLs writes the PURLs of a domain of purl.org, without their history: JSONL has none, either.
+func writePURLs(w *bufio.Writer, list []int) {
+	fmt.Fprint(w, `{"name": "/x", "created": "2009-07-22 17:44:37", "maintainer": {"userid": "ana"}, "purls": [`)
+	for k, i := range list {
+		if k > 0 {
+			_ = w.WriteByte(',') // the error is that of Flush
+		}
+		fmt.Fprintf(w, "\n"+`  {"type": "302", "target": "%s", "name": "/x/%s", "created": "2009-07-22 19:36:26", "modified": "2012-11-16 14:25:18"}`, itemAt(i), benchName(i))
+	}
+	fmt.Fprintln(w, "\n]}")
+}
+
+// writeZone writes a zone with a rule for each name.
+func writeZone(w *bufio.Writer, list []int) {
+	fmt.Fprintf(w, "$ORIGIN %s\n$TTL 3600\n@ IN SOA ns1 hostmaster 1 3600 600 1209600 300\n@ IN NS ns1\nns1 IN A 192.0.2.1\n", benchZone)
+	for _, i := range list {
+		fmt.Fprintf(w, "%s IN NAPTR 100 10 \"u\" \"http+N2L\" \"!^%s$!%s!\" .\n", ownerOf(i), publishedName(i), publishedAt(i))
+	}
+}
