@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
 )
 
 // oaiField is the field of metadata that has the identifier which the repository uses for the record: a record that is deleted there
@@ -73,7 +74,7 @@ func isWithin(date string, s Source) bool {
 	return true
 }
 
-// judge returns the record that an item becomes, and the version that is registered; 0 if none is.
+// judge returns the record that an item becomes, and the version that is registered; registrar.MustBeNew if none is.
 func (h *Harvest) judge(ctx context.Context, item *Item) (*stele.Record, uint64, error) {
 	if item.Err != nil {
 		return nil, 0, item.Err
@@ -93,7 +94,7 @@ func (h *Harvest) judge(ctx context.Context, item *Item) (*stele.Record, uint64,
 		before = nil
 	}
 	rec := &stele.Record{ID: id, State: stele.Active}
-	version := uint64(0)
+	version := uint64(registrar.MustBeNew)
 	if before != nil {
 		copied := *before
 		rec, version = &copied, before.Version
@@ -106,10 +107,15 @@ func (h *Harvest) judge(ctx context.Context, item *Item) (*stele.Record, uint64,
 		}
 		rec.State = stele.Active
 	}
-	if len(links) == 0 && len(rec.Targets) == 0 {
+	switch {
+	case before == nil && item.Update == Remove:
+		return nil, 0, stele.Errorf(op, id, stele.Invalid, "harvest.removes-from-unknown", "the record removes URLs of a name that is not registered")
+	case len(links) == 0 && len(rec.Targets) == 0:
 		return nil, 0, stele.Errorf(op, id, stele.Invalid, "harvest.no-url", "the record has no URL, and the name is not registered yet; harvest another format, such as oai_dc")
 	}
-	rec.Targets = item.targets(rec.Targets, links, h.Source.Format == Epicur)
+	if rec.Targets = item.targets(rec.Targets, links, h.Source.Format == Epicur); len(rec.Targets) == 0 {
+		return nil, 0, stele.Errorf(op, id, stele.Invalid, "harvest.removes-last-url", "the record removes the last URL of the name, which would lead nowhere; withdraw the name if that is right")
+	}
 	if rec.Metadata == nil {
 		rec.Metadata = make(stele.Metadata)
 	}
@@ -188,9 +194,15 @@ func (i *Item) targets(have []stele.Target, links []Link, whole bool) []stele.Ta
 	primary := slices.ContainsFunc(links, func(l Link) bool { return l.Primary })
 	var list []stele.Target
 	for k, l := range links {
-		if n := at(l); n >= 0 { // with what was set here
-			list = append(list, have[n])
-		} else if !slices.ContainsFunc(list, func(t stele.Target) bool { return t.URL == l.URL }) {
+		switch {
+		case slices.ContainsFunc(list, func(t stele.Target) bool { return t.URL == l.URL }): // the record has it twice
+		case at(l) >= 0: // with what was set here, such as one for each language
+			for _, t := range have {
+				if t.Service == stele.N2L && t.URL == l.URL {
+					list = append(list, t)
+				}
+			}
+		default:
 			list = append(list, newTarget(l, l.Primary || !primary && k == 0))
 		}
 	}

@@ -294,7 +294,7 @@ func (h *Harvest) write(ctx context.Context, w *work) error {
 			h.reject(w.items[i], err)
 		case rec.State == stele.Withdrawn:
 			h.mark.Withdrawn++
-		case w.versions[i] > 0:
+		case w.versions[i] != registrar.MustBeNew:
 			h.mark.Updated++
 		default:
 			h.mark.New++

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ type ImportOptions struct {
 
 	// Versions are the versions that registered records must have, in the order of the records: one that another
 	// user changed meanwhile is refused. A record with a version here is changed, whether or not Update is
-	// set; 0 asks for nothing. Nil: any version. A record may come once only then. A record to which the
+	// set; 0 asks for nothing, and [MustBeNew] that none is registered. Nil: any version. A record may come once only then. A record to which the
 	// same import has given the next version, with the same content, is unchanged: the chunk came before.
 	Versions []uint64
 
@@ -81,6 +82,10 @@ type ImportOptions struct {
 	OnlyAfter bool
 	Held      []byte
 }
+
+// MustBeNew is the version that ImportOptions.Versions has for a record that must not be registered yet: a caller that found no
+// record would overwrite one that another user registers meanwhile.
+const MustBeNew = math.MaxUint64
 
 // Bookmark returns how far the import of that name is; nil if it never began. Each user
 // has names of their own; administrators share theirs.
@@ -212,7 +217,7 @@ func (in *intake) expects(i int) uint64 {
 // import has made another one of it meanwhile: a chunk whose answer was lost is sent again.
 func (in *intake) expected(ctx context.Context, i int, at *lookup) (again bool, err error) {
 	rec, before, want := in.records[i], in.before[i], in.expects(i)
-	if want == 0 || before != nil && before.Version == want {
+	if want == 0 || before != nil && before.Version == want || before == nil && want == MustBeNew {
 		return false, nil
 	}
 	if err := authorise(ctx, "import", rec.ID, at.ancestorsOf(rec.ID)); err != nil {
@@ -220,6 +225,9 @@ func (in *intake) expected(ctx context.Context, i int, at *lookup) (again bool, 
 	}
 	if before == nil {
 		return false, refuse("import", rec.ID, stele.NotFound, "record.version-not-registered", "it is not registered, so that its version {expected} can't be changed; look at it again", want)
+	}
+	if want == MustBeNew {
+		want = 0
 	}
 	if before.Version == want+1 && before.Import != 0 && before.Import == in.o.Import {
 		return true, nil
@@ -229,6 +237,9 @@ func (in *intake) expected(ctx context.Context, i int, at *lookup) (again bool, 
 
 // outdated refuses a record that has another version than the caller has seen.
 func (in *intake) outdated(i int) error {
+	if in.o.Versions[i] == MustBeNew {
+		return refuse("import", in.records[i].ID, stele.Conflict, "record.registered-meanwhile", "it was registered meanwhile, and has version {version}; look at it again", in.before[i].Version)
+	}
 	return refuse("import", in.records[i].ID, stele.Conflict, "record.version-not-expected", "it has version {version}, not {expected}; look at it again", in.before[i].Version, in.o.Versions[i])
 }
 

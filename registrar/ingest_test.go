@@ -179,6 +179,22 @@ func TestIngestVersions(t *testing.T) {
 			t.Error(diff)
 		}
 	}
+	// A record that must be new never takes the place of a registered one; only the same chunk may come again.
+	fresh := []*stele.Record{f.record("ark:12345/two", "https://example.org/new"), f.record("ark:12345/new", "https://example.org/new")}
+	o = ImportOptions{Update: true, Import: number, Versions: []uint64{MustBeNew, MustBeNew}}
+	rehearsed = o
+	rehearsed.DryRun = true
+	want = [][]string{{"conflict", ""}, {"conflict", ""}, {"conflict", "same"}}
+	for round, o := range []ImportOptions{rehearsed, o, o} {
+		list := []*stele.Record{clone(fresh[0]), clone(fresh[1])}
+		if diff := cmp.Diff(want[round], kinds(must(f.Ingest(as("ann"), list, o))(t))); diff != "" {
+			t.Errorf("must be new, round %d: %s", round, diff)
+		}
+	}
+	changed := f.record("ark:12345/new", "https://example.org/newer")
+	if diff := cmp.Diff([]string{"conflict"}, kinds(must(f.Ingest(as("ann"), []*stele.Record{changed}, ImportOptions{Update: true, Import: number, Versions: []uint64{MustBeNew}}))(t))); diff != "" {
+		t.Error(diff)
+	}
 	// With Update the same record may come twice.
 	twice := []*stele.Record{f.record("ark:12345/two", "https://example.org/2"), f.record("ark:12345/two", "https://example.org/3")}
 	if diff := cmp.Diff([]string{"", ""}, kinds(must(f.Ingest(as("ann"), twice, ImportOptions{Update: true, Versions: []uint64{1, 2}}))(t))); diff != "" {

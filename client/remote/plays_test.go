@@ -204,6 +204,10 @@ func playImport(s *script) {
 	errs, err = s.Ingest(s.ctx, list[3:], o)
 	s.see("update", errs, err)
 	s.see("version", list[3].Version, nil)
+	fresh := []*stele.Record{s.record(`{"id":"ark:12345/x1","url":"https://example.org/2"}`), s.record(`{"id":"ark:12345/x5","url":"https://example.org/2"}`)}
+	errs, err = s.Ingest(s.ctx, fresh, registrar.ImportOptions{Update: true, Versions: []uint64{registrar.MustBeNew, registrar.MustBeNew}})
+	s.see("must be new", errs, err)
+	s.see("version", fresh[1].Version, nil)
 	o.Bookmark = []byte(`{"done":true}`)
 	errs, err = s.Ingest(s.ctx, nil, o)
 	s.see("mark", errs, err)

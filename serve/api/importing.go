@@ -48,7 +48,7 @@ func (h *Handler) importOperations() []operation {
 			{name: "keep", kind: flagKind, usual: "false", about: "believe when records were created and changed, and by whom; for administrators"},
 			{name: "keep-types", min: 1, max: 1000, about: "types of handle values that the lines leave out, with commas between them; a registered record keeps its values of these types", example: "HS_ADMIN,HS_SECKEY"},
 			{name: "secrets", kind: flagKind, usual: "false", about: "lines may have handle values of type HS_SECKEY in clear, which are encrypted before they are written; for administrators, and only over https or from the machine of the server"},
-			{name: "if-version", kind: flagKind, usual: "false", about: "a line that has a version changes that version of a registered record, also without update; it is refused if the record has another version by now"},
+			{name: "if-version", kind: flagKind, usual: "false", about: "a line that has a version changes that version of a registered record, also without update; it is refused if the record has another version by now. A line with version 18446744073709551615 is refused if the record is registered"},
 			{name: "dry-run", kind: flagKind, usual: "false", about: "find out what would be refused, and write nothing. What an earlier chunk would have written is not seen"},
 			{name: "each", kind: flagKind, usual: "false", about: "tell what became of each line, not only of those that were refused"},
 		},
