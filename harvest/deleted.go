@@ -78,6 +78,9 @@ func (h *Harvest) delete(ctx context.Context, item *Item) error {
 	case rec.State == stele.Withdrawn:
 		h.mark.Unchanged++
 		return nil
+	case rec.Metadata[oaiField] != cleaned(item.Identifier) && !h.Yes:
+		h.reject(item, stele.Errorf(op, id, stele.Conflict, "harvest.deleted-not-harvested", "the repository says that it is deleted, and its record here did not come from there; if that is right, withdraw it with stele withdraw, or give the same command with --again --yes"))
+		return nil
 	case len(id.String()) > chunkBytes:
 		h.reject(item, stele.Errorf(op, id, stele.Invalid, "harvest.deleted-name-too-long", "it is deleted at its source, and the name is too long to be withdrawn by a harvest; withdraw it with stele withdraw"))
 		return nil
@@ -177,11 +180,15 @@ func (h *Harvest) withdraw(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !h.Yes && float64(len(list)) > h.Limit*float64(all) {
+	before, err := h.readWithdrawals(ctx)
+	if err != nil {
+		return err
+	}
+	if earlier := before.sum(); !h.Yes && float64(len(list)+earlier) > h.Limit*float64(all) {
 		if err := h.write(ctx, new(work)); err != nil {
 			return err
 		}
-		return &TooManyError{Deleted: len(list), All: all, Limit: h.Limit}
+		return &TooManyError{Deleted: len(list), Earlier: earlier, All: all, Limit: h.Limit}
 	}
 	if h.DryRun {
 		return nil
@@ -197,12 +204,15 @@ func (h *Harvest) withdraw(ctx context.Context) error {
 				continue
 			case err != nil:
 				return err
-			case rec.State == stele.Withdrawn:
+			case rec.State == stele.Withdrawn, rec.ID != id:
 				continue
 			}
 			copied := *rec
 			copied.State, copied.Tombstone = stele.Withdrawn, &stele.Tombstone{Reason: reasonDeleted + ", " + h.Source.URL}
 			w.items, w.records, w.versions = append(w.items, &Item{Identifier: id.String(), Deleted: true}), append(w.records, &copied), append(w.versions, rec.Version)
+		}
+		if err := before.add(ctx, h, len(w.records)); err != nil {
+			return err
 		}
 		if err := h.write(ctx, w); err != nil {
 			return err
@@ -217,6 +227,7 @@ func (h *Harvest) withdraw(ctx context.Context) error {
 // TooManyError says that a harvest has stopped before it withdrew more names than it may.
 type TooManyError struct {
 	Deleted int
+	Earlier int // that harvests withdrew in the last 30 days, without being told to
 	All     uint64
 	Limit   float64
 }
@@ -227,5 +238,5 @@ func (e *TooManyError) Error() string { return e.Unwrap().Error() }
 // Unwrap returns the error with its kind.
 func (e *TooManyError) Unwrap() error {
 	return refuse(stele.Conflict, "harvest.many-deleted",
-		"{deleted} of {all} names of the namespace are deleted in the repository, which is more than {limit} %; none of them is withdrawn. Look whether that is right, and give the same command with --yes to withdraw them", e.Deleted, e.All, e.Limit*100)
+		"{deleted} of {all} names of the namespace are deleted in the repository, and harvests of the last 30 days withdrew {earlier}, which is more than {limit} %; none of them is withdrawn. Look whether that is right, and give the same command with --yes to withdraw them, or with --again to read the repository again", e.Deleted, e.All, e.Earlier, e.Limit*100)
 }

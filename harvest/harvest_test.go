@@ -116,7 +116,7 @@ func TestLimit(t *testing.T) {
 	if c := j.must(); c.Withdrawn != 2 { // 5 % of 40
 		t.Fatalf("%+v", c)
 	}
-	from.now = from.now.Add(24 * time.Hour)
+	from.now = from.now.Add(32 * 24 * time.Hour)
 	to.now = from.now
 	for i := 10; i < 13; i++ {
 		withdraw(i)
