@@ -39,6 +39,7 @@ type Row struct {
 	Line      int
 	Text      []byte        // as it stands there, without the line's end
 	Later     func() []byte // makes Text where that costs too much to be made for every row; nil if it is there
+	Unit      any           // what a reader hands to its parser beside the text; nil when the row is parsed
 	Record    *stele.Record
 	Earlier   []*stele.Record // the record's versions before this one, the oldest first; nil when they were not written
 	Patch     []byte          // what is merged with a registered record, as a document; nil if the record says everything

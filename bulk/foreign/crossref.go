@@ -2,11 +2,8 @@ package foreign
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -74,16 +71,24 @@ func crossrefItems(s *Source, w *window) *jsonItems {
 }
 
 // crossrefWorks finds the works of XML. A work is an element that has doi_data. What it says is not complete: a journal stands
-// beside its articles, and both in an element journal. So the text of an item is a small document with the work, all that stands
-// around it, and what stands before it in the same place and describes the whole, such as journal_metadata. Elements have no limit
-// of their number, since only one work with its surroundings is in memory.
+// beside its articles, and both in an element journal. So a work is read with all that stands around it, and with what stands before
+// it in the same place and describes the whole, such as journal_metadata. Elements have no limit of their number, since only one
+// unit with its surroundings is in memory.
 type crossrefWorks struct {
 	s      *Source
 	cut    xmlCutter
 	open   []crossrefLevel
-	queue  []item
+	size   int            // bytes of open
+	frame  *crossrefFrame // of what is open; nil if that has changed
+	queue  crossrefQueue
 	headed bool
 	failed error
+}
+
+// crossrefQueue is the works of one element that are still to be handed over: an element may have many, and each says all of it.
+type crossrefQueue struct {
+	item item
+	left int
 }
 
 // crossrefLevel is an element around works.
@@ -97,21 +102,26 @@ type crossrefLevel struct {
 // crossrefAround are the elements around works, which are not works themselves.
 var crossrefAround = []string{"doi_batch", "body", "crossref_result", "query_result", "query", "doi_record", "crossref", "journal", "conference", "book", "database", "report-paper", "standard", "sa_component", "component_list", "grants"}
 
-// maxContext is how much of a file can describe a work that stands beside it.
-const maxContext = 1 << 20
+const (
+	maxContext = 64 << 10 // bytes of a file around a work, and of what describes it and stands beside it
+	maxWorks   = 1000     // in one element
+)
 
 // read returns the next work.
 func (r *crossrefWorks) read() (item, error) {
-	for len(r.queue) == 0 {
+	for r.queue.left == 0 {
 		if r.failed == nil {
 			r.failed = r.step()
 		}
-		if r.failed != nil && len(r.queue) == 0 {
+		if r.failed != nil && r.queue.left == 0 {
 			return item{}, r.failed
 		}
 	}
-	it := r.queue[0]
-	r.queue = r.queue[1:]
+	it := r.queue.item
+	if unit, ok := it.unit.(*crossrefUnit); ok {
+		it.unit = crossrefPick{unit, r.queue.left - 1}
+	}
+	r.queue.left--
 	return it, nil
 }
 
@@ -140,9 +150,14 @@ func (r *crossrefWorks) step() error {
 	case p.kind == xmlEnd && len(r.open) == 0 || p.kind == xmlEnd && r.open[len(r.open)-1].local != p.local:
 		return failf(stele.Invalid, "import.crossref-tags", "{file} is not well-formed at line {line}: the end of {element} stands where another element ends", r.cut.w.name, line, p.local)
 	case p.kind == xmlEnd:
-		r.open = r.open[:len(r.open)-1]
+		last := len(r.open) - 1
+		r.size -= r.open[last].size
+		r.open, r.frame = r.open[:last], nil
 	case p.kind == xmlStart && slices.Contains(crossrefAround, p.local) && len(r.open) < 16:
-		r.open = append(r.open, crossrefLevel{local: p.local, tag: string(p.raw)})
+		if r.size += len(p.raw); r.size > maxContext {
+			return failf(stele.Invalid, "import.crossref-around-long", "{file}: what stands around the works at line {line} has more than {most} bytes", r.cut.w.name, line, maxContext)
+		}
+		r.open, r.frame = append(r.open, crossrefLevel{local: p.local, tag: string(p.raw), size: len(p.raw)}), nil
 	case len(r.open) == 0:
 		return failf(stele.Invalid, "import.crossref-root", "{file} is not a file of Crossref: its outermost element is {element}, not doi_batch or crossref_result", r.cut.w.name, p.local)
 	default:
@@ -170,14 +185,14 @@ func (r *crossrefWorks) unit(p xmlPiece, line int) error {
 			if open = append(open, q.local); len(open) > 100 {
 				return failf(stele.Invalid, "import.crossref-deep", "{file}: elements at line {line} are more than {most} deep", r.cut.w.name, r.cut.w.line, 100)
 			}
-			if q.local == "doi_data" {
-				works++
-			}
 		case xmlEnd:
 			if open[len(open)-1] != q.local {
 				return failf(stele.Invalid, "import.crossref-tags", "{file} is not well-formed at line {line}: the end of {element} stands where another element ends", r.cut.w.name, r.cut.w.line, q.local)
 			}
 			open = open[:len(open)-1]
+		}
+		if q.local == "doi_data" && (q.kind == xmlStart || q.kind == xmlEmpty) {
+			works++
 		}
 		if size += len(q.raw); size <= maxRow {
 			text.Write(q.raw)
@@ -199,62 +214,58 @@ func (r *crossrefWorks) take(local, text string, works, size, line int) {
 		}
 		return
 	case size > maxRow:
-		r.queue = append(r.queue, item{line: line, err: tooLong(size, maxRow)})
+		r.queue = crossrefQueue{item{line: line, err: tooLong(size, maxRow)}, 1}
 		return
-	case works == 0 && !isContext && level.local != "query" && level.local != "query_result":
-		r.queue = append(r.queue, item{line: line, text: []byte(r.document(text)), err: failf(stele.Invalid, "import.crossref-no-doi", "the element {element} has no doi_data, so it has no DOI", local)})
+	case works > maxWorks:
+		r.queue = crossrefQueue{item{line: line, err: failf(stele.Invalid, "import.crossref-many-works", "the element {element} has {count} elements doi_data; {most} are the most", local, works, maxWorks)}, 1}
 		return
 	}
-	for left := works - 1; left >= 0; left-- {
-		mark := ""
-		if left > 0 { // the components of an article are works in it
-			mark = fmt.Sprintf("<!--%d-->", left)
-		}
-		r.queue = append(r.queue, item{line: line, text: []byte(mark + r.document(text))})
+	if r.frame == nil {
+		r.frame = newCrossrefFrame(r.open)
 	}
-	if isContext && level.size+len(text) <= maxContext {
-		if i := slices.Index(level.names, local); i >= 0 && local != "crm-item" { // another one begins
-			level.size -= len(level.context[i])
-			level.context, level.names = slices.Delete(level.context, i, i+1), slices.Delete(level.names, i, i+1)
-		}
-		level.context, level.names, level.size = append(level.context, text), append(level.names, local), level.size+len(text)
+	unit := &crossrefUnit{frame: r.frame, local: local, text: text}
+	it := item{line: line, text: []byte(text), unit: unit, size: len(text) + len(r.frame.before), later: crossrefLater(r.frame, text)}
+	switch {
+	case works > 0:
+		r.queue = crossrefQueue{it, works}
+	case !isContext && level.local != "query" && level.local != "query_result":
+		it.unit, it.err = nil, failf(stele.Invalid, "import.crossref-no-doi", "the element {element} has no doi_data, so it has no DOI", local)
+		r.queue = crossrefQueue{it, 1}
+	}
+	if isContext {
+		r.describe(level, local, text)
 	}
 }
 
-// document returns an element with all that stands around it.
-func (r *crossrefWorks) document(text string) string {
-	var b strings.Builder
-	for i := range r.open {
-		b.WriteString(r.open[i].tag)
-		for _, c := range r.open[i].context {
-			b.WriteString(c)
-		}
+// describe makes an element one that describes those after it, in place of the one with its name before it.
+func (r *crossrefWorks) describe(level *crossrefLevel, local, text string) {
+	if i := slices.Index(level.names, local); i >= 0 && local != "crm-item" {
+		n := len(level.context[i])
+		level.size, r.size = level.size-n, r.size-n
+		level.context, level.names = slices.Delete(level.context, i, i+1), slices.Delete(level.names, i, i+1)
+		r.frame = nil
 	}
-	b.WriteString(text)
-	for i := len(r.open) - 1; i >= 0; i-- {
-		name, _, _ := strings.Cut(strings.Trim(r.open[i].tag, "<>"), " ")
-		b.WriteString("</" + strings.Fields(name)[0] + ">")
+	if r.size+len(text) > maxContext {
+		r.s.note("import.crossref-context-long", "{file}: the element {element} that ends at line {line} is not read for the works after it: what describes them has more than {most} bytes", r.cut.w.name, local, r.cut.w.line, maxContext)
+		return
 	}
-	return b.String()
+	level.size, r.size = level.size+len(text), r.size+len(text)
+	level.context, level.names, r.frame = append(level.context, text), append(level.names, local), nil
+}
+
+// crossrefLater makes the text of a row that is rejected: a document with the element and all that stands around it.
+func crossrefLater(f *crossrefFrame, text string) func() []byte {
+	return func() []byte { return []byte(f.before + text + f.after) }
 }
 
 // crossrefRow makes the record of a work.
 func (s *Source) crossrefRow(row *bulk.Row) {
-	text := string(row.Text)
-	left := 0
-	if mark, rest, ok := strings.Cut(text, "-->"); ok && strings.HasPrefix(mark, "<!--") {
-		n, err := strconv.Atoi(mark[len("<!--"):])
-		if err != nil {
-			row.Err = errors.Join(err)
-			return
-		}
-		left, text = n, rest
-	}
-	w, err := parseCrossref(text, left)
+	pick := row.Unit.(crossrefPick)
+	row.Unit = nil
+	w, err := pick.work()
 	if row.Err = err; err != nil {
 		return
 	}
-	w.XML = text
 	rec, err := w.Record(s.o.Schemes)
 	if row.Err = err; err == nil {
 		s.fill(row, rec)

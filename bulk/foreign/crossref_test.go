@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/bulk/foreign"
 )
 
@@ -73,7 +74,7 @@ func TestCrossref(t *testing.T) {
 		t.Errorf("notes %q", report.Notes)
 	}
 	// A rejected row is read again from its text.
-	again, _, err := readDOIs(t, "crossref", foreign.Options{}, []byte("# line 19: url <wrong>\n"+strings.ReplaceAll(string(rows[5].Text), "javascript:x", "https://example.org/x")+"\n# line 20: the same\n"+string(rows[5].Text)))
+	again, _, err := readDOIs(t, "crossref", foreign.Options{}, []byte("# line 19: url <wrong>\n"+strings.ReplaceAll(string(rows[5].Later()), "javascript:x", "https://example.org/x")+"\n# line 20: the same\n"+string(rows[5].Later())))
 	if err != nil || len(again) != 2 || again[0].Err != nil || again[1].Err == nil {
 		t.Errorf("%v: %q", err, lines(again))
 	}
@@ -221,5 +222,70 @@ func TestExportDataCite(t *testing.T) {
 	}
 	if diff := cmp.Diff(lines(rows), lines(again[:3])); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestCrossrefManyWorks: an element with very many works is refused as one row, and others share what is in memory.
+func TestCrossrefManyWorks(t *testing.T) {
+	const end = "</body></doi_batch>"
+	work := "<doi_data><doi>10.5072/w</doi></doi_data>"
+	rows, _, err := readDOIs(t, "crossref", foreign.Options{}, []byte(crossrefHead+"<dissertation>"+strings.Repeat(work, 1001)+"</dissertation>"+end))
+	if err != nil || len(rows) != 1 || rows[0].Err == nil || !strings.Contains(rows[0].Err.Error(), "has 1001 elements doi_data; 1000 are the most") {
+		t.Fatalf("%v: %d rows", err, len(rows))
+	}
+	rows, _, err = readDOIs(t, "crossref", foreign.Options{}, []byte(crossrefHead+"<dissertation>"+strings.Repeat("<doi_data/>", 200_000)+"</dissertation>"+end))
+	if err != nil || len(rows) != 1 || rows[0].Err == nil {
+		t.Fatalf("%v: %d rows", err, len(rows))
+	}
+	// Every doi_data of an element is a row of its own, with its own name.
+	rows, _, err = readDOIs(t, "crossref", foreign.Options{}, []byte(crossrefHead+"<dissertation><titles><title>T</title></titles><doi_data><doi>10.5072/a</doi><resource>https://example.org/a</resource></doi_data><doi_data><doi>10.5072/b</doi><resource>https://example.org/b</resource></doi_data><doi_data/></dissertation>"+end))
+	if err != nil || len(rows) != 3 || rows[2].Err == nil {
+		t.Fatalf("%v: %q", err, lines(rows))
+	}
+	for i, want := range []string{"10.5072/A", "10.5072/B"} {
+		if rec := rows[i].Record; rec == nil || rec.ID.String() != "doi:"+want && rec.ID.String() != want || rec.Metadata["what"] != "T" || len(rec.Targets) != 1 {
+			t.Errorf("%v, %v, want %s", rec, rows[i].Err, want)
+		}
+	}
+	if &rows[0].Text[0] != &rows[1].Text[0] {
+		t.Error("two works of an element have copies of its text")
+	}
+}
+
+// TestCrossrefContext: what describes works is read once, and has a limit over all levels together, which is told.
+func TestCrossrefContext(t *testing.T) {
+	var b strings.Builder
+	const works = 300
+	b.WriteString(crossrefHead + "<journal><journal_metadata><full_title>J</full_title>" + strings.Repeat("<x/>", 14_000) + "</journal_metadata>\n")
+	for i := range works {
+		fmt.Fprintf(&b, "<journal_article><doi_data><doi>10.5072/n%d</doi></doi_data></journal_article>\n", i)
+	}
+	b.WriteString("<journal_issue>" + strings.Repeat("<y/>", 14_000) + "</journal_issue></journal></body></doi_batch>")
+	s, err := foreign.Open(opened(t, []byte(b.String())), foreign.Options{System: "crossref", Schemes: known})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for row, err := range bulk.All(s) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row.Err != nil && count == 0 {
+			t.Fatal(row.Err)
+		}
+		if len(row.Text) > 200 {
+			t.Fatalf("the text of a row has %d bytes", len(row.Text))
+		}
+		count++
+	}
+	if count != works {
+		t.Errorf("%d rows", count)
+	}
+	if notes := s.Report().Notes; len(notes) != 2 || !strings.Contains(notes[1].Error(), "journal_issue that ends at line 306 is not read for the works after it") {
+		t.Errorf("notes %q", notes)
+	}
+	_, _, err = readDOIs(t, "crossref", foreign.Options{}, []byte("<doi_batch><body>"+strings.Repeat(`<journal a="`+strings.Repeat("x", 15_000)+`">`, 6)))
+	if err == nil || !strings.Contains(err.Error(), "what stands around the works at line 1 has more than 65536 bytes") {
+		t.Errorf("%v", err)
 	}
 }

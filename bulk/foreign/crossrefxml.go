@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/doirecord"
@@ -14,37 +15,125 @@ import (
 // crossrefLimits bound the reading of one work with what stands around it.
 var crossrefLimits = plainxml.Limits{Bytes: maxRow + maxContext, Token: maxRow, Depth: 128, Elements: 200_000}
 
-// parseCrossref reads a work: the last one of a document, or one of those before it. What the elements around it say holds for it
-// too.
-func parseCrossref(text string, left int) (*doirecord.Work, error) {
-	root, err := parseProse(text)
-	if err != nil {
-		return nil, err
-	}
-	var works [][]*plainxml.Element // each with all around it
-	var walk func(path []*plainxml.Element)
-	walk = func(path []*plainxml.Element) {
-		for _, c := range path[len(path)-1].Children {
-			inner := append(slices.Clip(path), c)
-			if c.Name.Local == "doi_data" {
-				works = append(works, path)
-				continue
-			}
-			walk(inner)
+// crossrefFrame is all that stands around works, and describes them. It is read once for all of them.
+type crossrefFrame struct {
+	before, after string // around an element
+	tags          string // before without what describes works
+	depth         int
+
+	once sync.Once
+	path []*plainxml.Element
+	err  error
+}
+
+func newCrossrefFrame(open []crossrefLevel) *crossrefFrame {
+	var before, tags strings.Builder
+	f := &crossrefFrame{depth: len(open)}
+	for i := range open {
+		before.WriteString(open[i].tag)
+		tags.WriteString(open[i].tag)
+		for _, c := range open[i].context {
+			before.WriteString(c)
 		}
+		name := strings.Fields(strings.Trim(open[i].tag, "<>"))[0]
+		f.after = "</" + name + ">" + f.after
 	}
-	walk([]*plainxml.Element{root})
-	if left >= len(works) {
-		return nil, failf(stele.Invalid, "import.crossref-no-doi", "the element {element} has no doi_data, so it has no DOI", root.Name.Local)
+	f.before, f.tags = before.String(), tags.String()
+	return f
+}
+
+// levels returns the elements around works, the outermost first, with those that describe works. The next level is the last
+// element of each.
+func (f *crossrefFrame) levels() ([]*plainxml.Element, error) {
+	f.once.Do(func() {
+		var e *plainxml.Element
+		for e, f.err = parseProse(f.before + f.after); f.err == nil; e = e.Children[len(e.Children)-1] {
+			if f.path = append(f.path, e); len(f.path) == f.depth {
+				return
+			}
+		}
+	})
+	return f.path, f.err
+}
+
+// crossrefUnit is an element with works. It is read once for all of them.
+type crossrefUnit struct {
+	frame *crossrefFrame
+	local string // the name of the element
+	text  string
+
+	once  sync.Once
+	xml   string
+	works []crossrefFound
+	err   error
+}
+
+// crossrefFound is a work with all around it, and the element doi_data that names it.
+type crossrefFound struct {
+	path []*plainxml.Element
+	data *plainxml.Element
+}
+
+// crossrefPick is one of the works of a unit, counted from the last.
+type crossrefPick struct {
+	unit *crossrefUnit
+	left int
+}
+
+// read finds the works of a unit.
+func (u *crossrefUnit) read() {
+	around, err := u.frame.levels()
+	if u.err = err; err != nil {
+		return
 	}
-	return crossrefWork(works[len(works)-1-left]), nil
+	e, err := parseProse(u.frame.tags + u.text + u.frame.after)
+	if u.err = err; err != nil {
+		return
+	}
+	for range u.frame.depth {
+		e = e.Children[0]
+	}
+	u.xml = u.frame.before + u.text + u.frame.after
+	path := slices.Clone(around)
+	// The unit stands beside what describes its works.
+	inner := *path[len(path)-1]
+	inner.Children = append(slices.Clip(inner.Children), e)
+	path[len(path)-1] = &inner
+	var walk func(e *plainxml.Element)
+	walk = func(e *plainxml.Element) {
+		path = append(path, e)
+		for _, c := range e.Children {
+			if c.Name.Local == "doi_data" {
+				u.works = append(u.works, crossrefFound{slices.Clone(path), c})
+			} else {
+				walk(c)
+			}
+		}
+		path = path[:len(path)-1]
+	}
+	walk(e)
+}
+
+// work reads a work. What the elements around it say holds for it too.
+func (p crossrefPick) work() (*doirecord.Work, error) {
+	u := p.unit
+	u.once.Do(u.read)
+	switch {
+	case u.err != nil:
+		return nil, u.err
+	case p.left >= len(u.works):
+		return nil, failf(stele.Invalid, "import.crossref-no-doi", "the element {element} has no doi_data, so it has no DOI", u.local)
+	}
+	w := crossrefWork(u.works[len(u.works)-1-p.left])
+	w.XML = u.xml
+	return w, nil
 }
 
 // crossrefWork reads a work, which is the last element of a path.
-func crossrefWork(path []*plainxml.Element) *doirecord.Work {
+func crossrefWork(found crossrefFound) *doirecord.Work {
+	path, data := found.path, found.data
 	e := path[len(path)-1]
 	w := &doirecord.Work{Kind: e.Name.Local, Kept: make(map[string]any)}
-	data := e.Child("doi_data")
 	w.DOI = textIn(data, "doi")
 	crossrefPlaces(w, data)
 	crossrefDescription(w, e)

@@ -11,6 +11,10 @@ type item struct {
 	line int
 	text []byte
 	err  error // why it can't be read; the rest of the file still can
+
+	unit  any           // what make needs beside the text
+	later func() []byte // makes the text of a rejected row; nil if it is text
+	size  int           // bytes that the row takes, if that is more than the text
 }
 
 // itemPart reads a file whose records follow each other. Finding where they begin and end is done one after
@@ -45,8 +49,8 @@ func (p *itemPart) next() (*bulk.Block, error) {
 			break
 		}
 		p.done++
-		b.Rows = append(b.Rows, bulk.Row{Line: it.line, Text: it.text, Err: it.err})
-		b.Size += len(it.text) + 64
+		b.Rows = append(b.Rows, bulk.Row{Line: it.line, Text: it.text, Err: it.err, Unit: it.unit, Later: it.later})
+		b.Size += max(len(it.text), it.size) + 64
 	}
 	if len(b.Rows) == 0 {
 		return nil, p.err
