@@ -54,6 +54,9 @@ type Options struct {
 	// RecordsOnly says that rows of namespaces can't be written: rules of namespaces are refused.
 	RecordsOnly bool
 
+	// Budget bounds what is read, decompressed; nil: nothing does.
+	Budget *bulk.Budget
+
 	// Find returns the namespace with a key; nil if there is none.
 	Find func(stele.NamespaceKey) *stele.Namespace
 }
@@ -121,6 +124,7 @@ func Open(files []*bulk.File, o Options) (*Source, error) {
 	texts := make([]*window, len(files))
 	for i, f := range files {
 		texts[i] = newWindow(f)
+		texts[i].in = o.Budget.Reader(texts[i].in)
 		kind, err := s.recognise(texts[i])
 		if err != nil {
 			return nil, err

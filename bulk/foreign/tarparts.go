@@ -4,9 +4,11 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -90,6 +92,10 @@ func (t *tarParts) enter() error {
 			t.s.note("import.tar-member-unknown", "{file} is left out: its name does not end in .json or .jsonl", name)
 			continue
 		}
+		if isSparse(head) { // a few bytes could stand for very many
+			t.s.note("import.tar-member-sparse", "{file} is left out: it is stored as a sparse file; pack it again without --sparse", name)
+			continue
+		}
 		in := bufio.NewReader(t.tar)
 		var text io.Reader = in
 		if magic, _ := in.Peek(2); bytes.Equal(magic, []byte("\x1f\x8b")) {
@@ -97,10 +103,20 @@ func (t *tarParts) enter() error {
 				return failf(stele.Invalid, "import.tar-member-broken", "{file} can't be decompressed: {cause}", name, err)
 			}
 		}
-		t.inner = &window{name: name, in: partReader{text, name}, line: 1}
+		t.inner = &window{name: name, in: partReader{t.s.o.Budget.Reader(text), name}, line: 1}
 		t.next = t.open(t.inner)
 		return nil
 	}
+}
+
+// isSparse reports whether a file of an archive is stored without its holes (GNU tar, formats of sparse files 0.0 to 1.0).
+func isSparse(head *tar.Header) bool {
+	for name := range head.PAXRecords {
+		if strings.HasPrefix(name, "GNU.sparse.") {
+			return true
+		}
+	}
+	return head.Typeflag == tar.TypeGNUSparse
 }
 
 // partReader reads a file of an archive, with errors that name it.
@@ -111,7 +127,7 @@ type partReader struct {
 
 func (r partReader) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
-	if err != nil && err != io.EOF {
+	if _, told := errors.AsType[*stele.Error](err); err != nil && err != io.EOF && !told {
 		err = failf(stele.Invalid, "import.tar-member-broken", "{file} can't be decompressed: {cause}", r.name, err)
 	}
 	return n, err

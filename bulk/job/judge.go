@@ -149,13 +149,13 @@ var errTooManyRows = stele.Messagef("upload.too-many-rows", "there are more than
 
 // judge fills in a judgement.
 func (b *Board) judge(ctx context.Context, u *Upload, j *Judgement) error {
+	ctx, stop := context.WithCancelCause(ctx) // ends reading too
+	defer stop(nil)
 	file, err := b.rows(ctx, u, &j.Survey)
 	if err != nil {
 		return err
 	}
 	minting := b.mayMint(ctx, file.pool)
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	_, err = bulk.Judge(ctx, b.o.Registrar, file.rows, file.explain, bulk.JudgeOptions{Update: u.Update, Keep: file.keep, KeepTypes: file.leftOut, Each: func(rows []bulk.Row) {
 		for i := range rows {
 			j.add(&rows[i], minting)

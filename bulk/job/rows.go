@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/stele-id/stele"
@@ -12,6 +13,19 @@ import (
 
 // MaxPrefix is how many bytes the text has that stands before names of another system.
 const MaxPrefix = 500
+
+// maxText is how many bytes of text a file of another system may have: files in an archive may be compressed.
+const maxText = 256 << 20
+
+// explainForeign says why a file of another system can't be read, if the reader has not said it.
+func explainForeign(f *bulk.File) func(error) error {
+	return func(err error) error {
+		if _, told := errors.AsType[*stele.Error](err); told || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		return f.ReadError(err)
+	}
+}
 
 // rowsOf is the rows of an upload, and how they are written.
 type rowsOf struct {
@@ -38,7 +52,7 @@ func (b *Board) rows(ctx context.Context, u *Upload, s *bulk.Survey) (*rowsOf, e
 			return nil, err
 		}
 		// Only an administrator may say when records were made, and by whom.
-		return &rowsOf{rows: source, all: bulk.All(source), explain: f.ReadError, keep: auth.From(ctx).Admin, leftOut: new(foreign.Options).LeftOut(), source: source}, nil
+		return &rowsOf{rows: source, all: bulk.All(source), explain: explainForeign(f), keep: auth.From(ctx).Admin, leftOut: new(foreign.Options).LeftOut(), source: source}, nil
 	}
 	format, pool, err := b.format(ctx, u, s)
 	if err != nil {
@@ -67,7 +81,8 @@ func (b *Board) open(ctx context.Context, u *Upload, f *bulk.File) (*foreign.Sou
 	}
 	return foreign.Open([]*bulk.File{f}, foreign.Options{
 		System: u.System, Prefix: u.Prefix, Format: foreign.Auto, Schemes: b.o.Schemes, Merges: u.Update, Memory: MaxUpload, RecordsOnly: true,
-		Has: func(prefix string) bool { return have[prefix] }, Find: func(key stele.NamespaceKey) *stele.Namespace { return found[key] },
+		Budget: bulk.NewBudget(ctx, maxText),
+		Has:    func(prefix string) bool { return have[prefix] }, Find: func(key stele.NamespaceKey) *stele.Namespace { return found[key] },
 	})
 }
 
