@@ -107,11 +107,11 @@ const mediaType = "text/xml; charset=utf-8"
 func (h *Handler) Serve(r *http.Request, query string, site Site) {
 	c := &call{h: h, ctx: r.Context(), site: site}
 	body, err := c.answer(query)
+	site.Spend(c.written, c.read) // also for an answer that failed, or that the client did not wait for
 	if err != nil {
 		site.Fail(err)
 		return
 	}
-	site.Spend(c.written, c.read)
 	site.Send(http.StatusOK, mediaType, body)
 }
 
