@@ -38,6 +38,9 @@ const (
 	maxTries    = 5         // of a request that fails in a way that may pass
 	maxBusy     = 100       // answers that ask to come back later, one after the other
 	maxWait     = time.Hour // for which a repository may ask
+
+	maxWaited = 48 * time.Hour      // in a run, in addition to the pauses
+	maxRun    = 30 * 24 * time.Hour // from its first request to its last
 )
 
 // Source is what is harvested.
@@ -73,6 +76,15 @@ func (s *Source) Check() error {
 	return nil
 }
 
+// place returns where the repository is, for readers: a query may have a key that only the harvester knows.
+func (s *Source) place() string {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
+}
+
 // Forms of dates (OAI-PMH 2.0, 3.3.1).
 const (
 	dayForm    = "2006-01-02"
@@ -103,8 +115,16 @@ type Client struct {
 	Agent string
 	Busy  func(wait time.Duration, why string) // is told when the client waits longer than Pause; may be nil
 
-	last time.Time // when the last answer came
+	last   time.Time     // when the last answer came
+	begun  time.Time     // when the run began
+	waited time.Duration // in the run, since the repository was busy or failed
 }
+
+// begin begins a run.
+func (c *Client) begin() { c.begun, c.waited = c.Now(), 0 }
+
+// errSlow says that a run takes too long.
+var errSlow = refuse(stele.Unavailable, "harvest.too-slow", "the repository is too slow, or asks to come back later too often; what was read is written: give the same command again to go on")
 
 // Page is an answer to ListRecords.
 type Page struct {
@@ -211,6 +231,9 @@ func (c *Client) ask(ctx context.Context, s Source, q url.Values) (*plainxml.Ele
 	at.RawQuery = query.Encode()
 	tries, busy := 0, 0
 	for {
+		if c.waited > maxWaited || !c.begun.IsZero() && c.Now().Sub(c.begun) > maxRun {
+			return nil, errSlow
+		}
 		if err := c.wait(ctx, c.last.Add(c.Pause).Sub(c.Now())); err != nil {
 			return nil, err
 		}
@@ -233,6 +256,7 @@ func (c *Client) ask(ctx context.Context, s Source, q url.Values) (*plainxml.Ele
 			}
 			again = c.Pause + time.Second<<(2*tries)
 		}
+		c.waited += again
 		if c.Busy != nil {
 			c.Busy(again, brief(stele.Reason(err).Error()))
 		}

@@ -1,6 +1,7 @@
 package harvest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -132,14 +133,47 @@ func (h *Harvest) writePending(ctx context.Context) error {
 			size += len(h.pending.lines[n]) + 1
 			n++
 		}
-		text := strings.Join(h.pending.lines[:n], "\n")
-		if _, err := h.To.Ingest(ctx, nil, registrar.ImportOptions{Update: true, Name: h.chunkName(h.mark.Chunks), Bookmark: []byte(text)}); err != nil {
+		text, name := strings.Join(h.pending.lines[:n], "\n"), h.chunkName(h.mark.Chunks)
+		if err := h.claim(ctx); err != nil {
+			return err
+		}
+		held, err := h.To.Bookmark(ctx, name) // of an earlier harvest
+		if err != nil {
+			return err
+		}
+		if now, err := h.To.Bookmark(ctx, h.key); err != nil {
+			return err
+		} else if !bytes.Equal(now, h.held) {
+			return errTwice
+		}
+		if _, err := h.To.Ingest(ctx, nil, registrar.ImportOptions{Update: true, Name: name, Bookmark: []byte(text), OnlyAfter: true, Held: held}); err != nil {
 			return err
 		}
 		h.mark.Chunks++
 		h.pending.lines = h.pending.lines[n:]
 	}
 	h.pending.lines = nil
+	return nil
+}
+
+// errTwice says that another run of the same harvest has gone on.
+var errTwice = refuse(stele.Conflict, "harvest.runs-twice", "the same harvest was begun at another place meanwhile; wait until that has ended, and give the command again")
+
+// claim makes the harvest that of this run, before it writes beside the bookmark: another run that goes on from the same bookmark can't
+// write it any more.
+func (h *Harvest) claim(ctx context.Context) error {
+	if h.claimed {
+		return nil
+	}
+	h.kept.Claim++
+	text, err := h.kept.encode()
+	if err != nil {
+		return err
+	}
+	if _, err := h.To.Ingest(ctx, nil, registrar.ImportOptions{Update: true, Name: h.key, Bookmark: text, OnlyAfter: true, Held: h.held}); err != nil {
+		return err
+	}
+	h.held, h.claimed, h.mark.Claim = text, true, h.kept.Claim
 	return nil
 }
 
@@ -176,6 +210,13 @@ func (h *Harvest) withdraw(ctx context.Context) error {
 	if len(list) == 0 {
 		return nil
 	}
+	if h.resumed { // what the earlier run has withdrawn is counted
+		var err error
+		if list, err = h.active(ctx, list); err != nil {
+			return err
+		}
+		h.mark.Waiting = len(list)
+	}
 	all, err := h.To.Count(ctx, h.Into)
 	if err != nil {
 		return err
@@ -208,7 +249,7 @@ func (h *Harvest) withdraw(ctx context.Context) error {
 				continue
 			}
 			copied := *rec
-			copied.State, copied.Tombstone = stele.Withdrawn, &stele.Tombstone{Reason: reasonDeleted + ", " + h.Source.URL}
+			copied.State, copied.Tombstone = stele.Withdrawn, &stele.Tombstone{Reason: h.Source.reason()}
 			w.items, w.records, w.versions = append(w.items, &Item{Identifier: id.String(), Deleted: true}), append(w.records, &copied), append(w.versions, rec.Version)
 		}
 		if err := before.add(ctx, h, len(w.records)); err != nil {
@@ -222,6 +263,21 @@ func (h *Harvest) withdraw(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// active returns the names that are not withdrawn.
+func (h *Harvest) active(ctx context.Context, list []stele.ID) (left []stele.ID, err error) {
+	for _, id := range list {
+		rec, err := h.To.Get(ctx, id)
+		switch {
+		case errors.Is(err, stele.NotFound):
+		case err != nil:
+			return nil, err
+		case rec.State != stele.Withdrawn:
+			left = append(left, id)
+		}
+	}
+	return left, nil
 }
 
 // TooManyError says that a harvest has stopped before it withdrew more names than it may.

@@ -129,13 +129,22 @@ func TestLimit(t *testing.T) {
 	if got := to.leads("ark:12345/x5a10"); !strings.HasPrefix(got, "active") {
 		t.Error(got)
 	}
-	if _, err := j.run(to.ctx); err == nil { // it asks again, and not the repository
+	if _, err := j.run(to.ctx); err == nil { // it asks again
 		t.Fatal("it went on by itself")
+	}
+	// One of them is there again before the user agrees.
+	from.now = from.now.Add(24 * time.Hour)
+	to.now = from.now
+	if _, err := from.Reinstate(from.ctx, from.id("ark:12345/x5a11"), 0); err != nil {
+		t.Fatal(err)
 	}
 	requests = 0
 	j.o.Yes = true
-	if c := j.must(); c.Withdrawn != 3 || requests != 0 {
+	if c := j.must(); c.Withdrawn != 2 || requests != 1 {
 		t.Errorf("%+v, %d requests", c, requests)
+	}
+	if got := to.leads("ark:12345/x5a11"); !strings.HasPrefix(got, "active") {
+		t.Error(got)
 	}
 	if got := to.leads("ark:12345/x5a10"); !strings.HasPrefix(got, "withdrawn") {
 		t.Error(got)

@@ -15,8 +15,12 @@ import (
 // has no other.
 const oaiField = "oai.identifier"
 
-// reasonDeleted begins the reason of a withdrawal by a harvest. A record that is there again is reinstated only if it was withdrawn so.
-const reasonDeleted = "deleted at its source"
+// reasonDeleted begins the reason of a withdrawal by a harvest.
+const reasonDeleted = "deleted at its source, "
+
+// reason returns the reason of a withdrawal by a harvest of the source. A record that is there again is reinstated only if it was
+// withdrawn so: another repository that has it does not decide that.
+func (s *Source) reason() string { return reasonDeleted + s.place() }
 
 // judgePage decides what is to be written of a page.
 func (h *Harvest) judgePage(ctx context.Context, p *Page, source Source) (*work, error) {
@@ -100,10 +104,13 @@ func (h *Harvest) judge(ctx context.Context, item *Item) (*stele.Record, uint64,
 		rec, version = &copied, before.Version
 		rec.Metadata, rec.Targets = maps.Clone(before.Metadata), slices.Clone(before.Targets)
 		switch {
-		case before.State == stele.Withdrawn && before.Tombstone != nil && strings.HasPrefix(before.Tombstone.Reason, reasonDeleted):
+		case before.State == stele.Withdrawn && before.Tombstone != nil && (before.Tombstone.Reason == h.Source.reason() || before.Tombstone.Reason == reasonDeleted+h.Source.URL): // earlier versions wrote the query too
 			rec.Tombstone = nil
 		case before.State == stele.Withdrawn:
 			return nil, 0, stele.Errorf(op, id, stele.Conflict, "harvest.withdrawn-here", "it was withdrawn here, and the repository still has it; reinstate it first if that is right")
+		}
+		if before.State == stele.Reserved && !h.Yes {
+			return nil, 0, stele.Errorf(op, id, stele.Conflict, "harvest.reserved-here", "it is reserved here, and the repository has it; make it active if that is right, or give the same command with --again --yes")
 		}
 		rec.State = stele.Active
 	}

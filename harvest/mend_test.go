@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -143,5 +144,115 @@ func TestForeignDeletion(t *testing.T) {
 	j.o.Yes, j.o.Again = true, true
 	if c := j.must(); c.Withdrawn != 1 || !strings.HasPrefix(to.leads("ark:12345/x5a"), "withdrawn") {
 		t.Errorf("%+v %q", c, j.rejected)
+	}
+}
+
+// strict is a registry that keeps bookmarks of 4096 bytes at most, as a server does.
+type strict struct{ *registry }
+
+func (s strict) Ingest(ctx context.Context, records []*stele.Record, o registrar.ImportOptions) ([]error, error) {
+	if len(o.Bookmark) > 4096 {
+		return nil, fmt.Errorf("a bookmark of %d bytes", len(o.Bookmark))
+	}
+	return s.registry.Ingest(ctx, records, o)
+}
+
+// TestLongTokens: tokens that are too long for a bookmark, one after the other, do not end a harvest.
+func TestLongTokens(t *testing.T) {
+	to := newRegistry(t)
+	to.space(x5, false)
+	one := func(i int) string {
+		name := fmt.Sprintf("ark:12345/x5a%02d", i)
+		return record(name, "2026-06-01", "<dc><identifier>"+name+"</identifier><identifier>https://a.example/</identifier></dc>")
+	}
+	long := func(letter string, n int) string { return strings.Repeat(letter, n) }
+	j := newJob(to, script(t, page("short", one(1)), page(long("x", 3000), one(2)), page(long("&amp;", 2400), one(3)), page(long("y", 5000), one(4)), page(long("z", 5000), one(5)), page("", one(6))), x5, harvest.Dublin)
+	j.o.To = strict{to}
+	if c := j.must(); c.New != 6 || c.Pages != 6 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestSecretQuery: a key in the query of the base URL is shown to no reader; and only the repository whose harvest withdrew a name has
+// it reinstated.
+func TestSecretQuery(t *testing.T) {
+	to := newRegistry(t)
+	to.space(x5, false)
+	const name = "ark:12345/x5a"
+	there := page("", record(name, "2026-06-01", "<dc><identifier>"+name+"</identifier><identifier>https://a.example/</identifier></dc>"))
+	at := script(t, there, page("", record(name, "2026-06-02", "")), there)
+	j := newJob(to, at+"/oai?key=geheim", x5, harvest.Dublin)
+	j.o.Limit = 1
+	j.must()
+	j.must()
+	rec, err := to.Get(to.ctx, to.id(name))
+	if err != nil || rec.State != stele.Withdrawn || rec.Tombstone.Reason != "deleted at its source, "+at+"/oai" {
+		t.Fatalf("%+v %v", rec, err)
+	}
+	for one, err := range to.Imports(to.ctx, 0) {
+		if err != nil || strings.Contains(one.Label, "geheim") {
+			t.Errorf("%q %v", one.Label, err)
+		}
+	}
+	other := newJob(to, script(t, there), x5, harvest.Dublin)
+	if c := other.must(); c.Updated != 0 || !slices.Equal(other.rejected, []string{name + " harvest.withdrawn-here"}) {
+		t.Errorf("%+v %q", c, other.rejected)
+	}
+	if c := j.must(); c.Updated != 1 || !strings.HasPrefix(to.leads(name), "active") {
+		t.Errorf("%+v %q", c, j.rejected)
+	}
+}
+
+// TestReservedHere: a repository does not make a reserved name active.
+func TestReservedHere(t *testing.T) {
+	to := newRegistry(t)
+	to.space(x5, false)
+	const name = "ark:12345/x5a"
+	if _, err := to.Register(to.ctx, &stele.Record{ID: to.id(name), State: stele.Reserved}); err != nil {
+		t.Fatal(err)
+	}
+	j := newJob(to, script(t, page("", record(name, "2026-06-01", "<dc><identifier>"+name+"</identifier><identifier>https://a.example/</identifier></dc>"))), x5, harvest.Dublin)
+	if j.must(); !slices.Equal(j.rejected, []string{name + " harvest.reserved-here"}) || to.leads(name) != "reserved" {
+		t.Errorf("%q %s", j.rejected, to.leads(name))
+	}
+	j.o.Yes, j.o.Again = true, true
+	if j.must(); to.leads(name) != "active https://a.example/ 10" {
+		t.Errorf("%q %s", j.rejected, to.leads(name))
+	}
+}
+
+// TestBoundedWaiting: a repository that answers each request late, for ever, does not keep a run for years.
+func TestBoundedWaiting(t *testing.T) {
+	to := newRegistry(t)
+	to.space(gbv, false)
+	n := 0
+	at := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch n++; {
+		case n%2 == 1:
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case r.URL.Query().Get("verb") == "Identify":
+			fmt.Fprint(w, identify)
+		default:
+			fmt.Fprint(w, page(fmt.Sprint(n), record("oai:x:1", "2026-06-01", "<x/>")))
+		}
+	})
+	begun := to.now
+	_, err := newJob(to, at, gbv, harvest.Epicur).run(to.ctx)
+	if code, _ := stele.CodeOf(err); code != "harvest.too-slow" || to.now.Sub(begun) > 50*time.Hour {
+		t.Errorf("%s after %s: %v", code, to.now.Sub(begun), err)
+	}
+}
+
+// TestDeletedLater: a record that one page brings and a later page deletes is withdrawn, also if names were looked up before.
+func TestDeletedLater(t *testing.T) {
+	to := newRegistry(t)
+	to.space(gbv, false)
+	const urn = "urn:nbn:de:gbv:7-3"
+	j := newJob(to, script(t, page("a", record("oai:x:9", "2026-06-01", "")), page("b", record("oai:x:1", "2026-06-01", epicur("urn_new", urn, resource("primary", "https://a.example/1", "text/html")))),
+		page("", record("oai:x:1", "2026-06-01", ""))), gbv, harvest.Epicur)
+	j.o.Limit = 1
+	if c := j.must(); c.New != 1 || c.Withdrawn != 1 || !strings.HasPrefix(to.leads(urn), "withdrawn") {
+		t.Errorf("%+v %s", c, to.leads(urn))
 	}
 }

@@ -1,6 +1,7 @@
 package harvest
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -75,7 +76,9 @@ type mark struct {
 	Done   bool   `json:"done,omitempty"` // and deleted records are withdrawn
 	First  string `json:"first,omitempty"`
 	Days   bool   `json:"days,omitempty"`
-	From   string `json:"from,omitempty"` // that was asked for, if the user did not say it
+	From   string `json:"from,omitempty"`  // that was asked for, if the user did not say it
+	Since  string `json:"since,omitempty"` // from when on changes are read once more, before names are withdrawn
+	Claim  int    `json:"claim,omitempty"` // how many runs have gone on with it
 	Chunks int    `json:"chunks,omitempty"`
 	Next   string `json:"next,omitempty"` // from where the next harvest begins
 }
@@ -88,6 +91,9 @@ type Harvest struct {
 	mark mark
 	kept mark // what the bookmark says, with what became of the last records, which it does not say yet
 
+	token   string          // of the next page; the bookmark has the last one that is short enough
+	resumed bool            // an earlier run has begun it
+	claimed bool            // no other run of the same harvest goes on
 	tokens  map[uint64]bool // hashes of those that came in this run
 	seed    maphash.Seed
 	empty   int
@@ -135,6 +141,8 @@ func (h *Harvest) Run(ctx context.Context) (err error) {
 	}
 	noted := h.mark.Counts
 	h.kept = h.mark
+	h.token, h.resumed = h.mark.Token, h.mark.Begun
+	h.Client.begin()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.leave(context.WithoutCancel(ctx)))
@@ -156,8 +164,14 @@ func (h *Harvest) Run(ctx context.Context) (err error) {
 		if err := h.begin(ctx, source); err != nil {
 			return err
 		}
-	} else if err := h.readPending(ctx); err != nil {
-		return err
+	} else {
+		if err := h.readPending(ctx); err != nil {
+			return err
+		}
+		h.readAgain()
+	}
+	if h.mark.Since != "" {
+		source.From = h.mark.Since
 	}
 	for !h.mark.Read {
 		if err := h.page(ctx, source); err != nil {
@@ -165,6 +179,32 @@ func (h *Harvest) Run(ctx context.Context) (err error) {
 		}
 	}
 	return h.end(ctx)
+}
+
+// readAgain makes a harvest that stopped before it withdrew names read what changed since: the answer of the user may have taken long,
+// and records may be there again.
+func (h *Harvest) readAgain() {
+	if !h.mark.Read || h.DryRun || len(h.pending.names()) == 0 {
+		return
+	}
+	first, ok := parseDate(h.mark.First)
+	if !ok {
+		return
+	}
+	first = first.Add(-overlap)
+	if from, ok := parseDate(h.Source.From); ok && from.After(first) {
+		first = from
+	}
+	form := secondForm
+	if h.mark.Days || len(h.Source.From) == len(dayForm) || len(h.Source.Until) == len(dayForm) {
+		form = dayForm
+	}
+	since := first.Format(form)
+	if h.Source.Until != "" && since > h.Source.Until { // all that was asked for was read
+		return
+	}
+	h.mark.Read, h.mark.Token, h.mark.First, h.mark.Since = false, "", "", since
+	h.token = ""
 }
 
 // leave keeps the counts of a harvest that ends before its end. What was read of a page that was not written counts for nothing.
@@ -188,7 +228,7 @@ func (h *Harvest) begin(ctx context.Context, source Source) error {
 // page reads a page, and writes what is in it.
 func (h *Harvest) page(ctx context.Context, source Source) error {
 	asked := h.Client.Now()
-	p, err := h.Client.Page(ctx, source, h.mark.Token)
+	p, err := h.Client.Page(ctx, source, h.token)
 	if err != nil {
 		return err
 	}
@@ -208,23 +248,37 @@ func (h *Harvest) page(ctx context.Context, source Source) error {
 	if err := h.writePending(ctx); err != nil {
 		return err
 	}
-	before := h.mark.Token
-	if h.mark.Token = p.Token; len(p.Token) > mostKeptToken {
-		h.mark.Token = before // a harvest that is interrupted goes back to that page
+	kept := h.mark.Token
+	h.mark.Token, h.mark.Read = p.Token, p.Token == ""
+	text, err := h.mark.encode()
+	if err != nil {
+		return err
 	}
-	h.mark.Read = p.Token == ""
+	if len(text) > mostBookmark {
+		h.mark.Token = kept // a harvest that is interrupted goes back to that page
+	}
 	if err := h.write(ctx, work); err != nil {
 		return err
 	}
-	h.mark.Token = p.Token
+	h.token = p.Token
 	if h.Told != nil {
 		h.Told(h.mark.Counts)
 	}
 	return nil
 }
 
-// mostKeptToken is how many bytes of a token a bookmark has.
-const mostKeptToken = 2500
+// mostBookmark is how many bytes a bookmark has with its token. A server keeps 4096; the rest is for the number of the import, and for
+// counts that grow while the token stays.
+const mostBookmark = 3800
+
+// encode returns the bookmark. Tokens often have &, which needs no escape.
+func (m *mark) encode() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(m)
+	return bytes.TrimSpace(b.Bytes()), err
+}
 
 // first returns when the first page was made. The clock of a repository that is ahead would make the next harvest leave records
 // out; that of one that is far behind costs a second look at many.
@@ -246,7 +300,7 @@ func (h *Harvest) follow(p *Page) error {
 		return nil
 	}
 	sum := maphash.String(h.seed, p.Token)
-	if h.tokens[sum] || p.Token == h.mark.Token {
+	if h.tokens[sum] || p.Token == h.token {
 		return refuse(stele.Invalid, "harvest.token-repeated", "the repository gave the same resumption token twice, so that its list would never end; after {pages} pages the harvest stops; tell its operator", h.mark.Pages)
 	}
 	h.tokens[sum] = true
@@ -265,8 +319,8 @@ func (h *Harvest) write(ctx context.Context, w *work) error {
 	o := registrar.ImportOptions{Update: true, DryRun: h.DryRun, Versions: w.versions}
 	if !h.DryRun {
 		if h.mark.Import == 0 && len(w.records) > 0 {
-			label := "harvest of " + h.Source.URL
-			number, err := h.To.BeginImport(ctx, label[:min(len(label), registrar.MaxLabel)])
+			label := "harvest of " + h.Source.place()
+			number, err := h.To.BeginImport(ctx, strings.ToValidUTF8(label[:min(len(label), registrar.MaxLabel)], ""))
 			if err != nil {
 				return err
 			}
@@ -274,7 +328,7 @@ func (h *Harvest) write(ctx context.Context, w *work) error {
 		}
 		o.Import, o.Name, o.OnlyAfter, o.Held = h.mark.Import, h.key, true, h.held
 		var err error
-		if o.Bookmark, err = json.Marshal(&h.mark); err != nil {
+		if o.Bookmark, err = h.mark.encode(); err != nil {
 			return err
 		}
 	}
@@ -287,6 +341,9 @@ func (h *Harvest) write(ctx context.Context, w *work) error {
 	}
 	for i, err := range errs {
 		rec := w.records[i]
+		if one := rec.Metadata[oaiField]; h.byOAI != nil && one != "" && len(h.byOAI) < maxByOAI && (err == nil || errors.Is(err, registrar.ErrUnchanged)) {
+			h.byOAI[one] = rec.ID // a later page may say that it is deleted
+		}
 		switch {
 		case errors.Is(err, registrar.ErrUnchanged):
 			h.mark.Unchanged++

@@ -199,8 +199,10 @@ func TestScheduleLimit(t *testing.T) {
 	}
 	requests = 0
 	to.now = to.now.Add(1000 * time.Hour)
-	to.look(w)
-	if _, err := w.RunNow(to.ctx, "daily", false); requests != 0 || to.scheduled().Waits == "" || err == nil {
+	if to.look(w); requests != 0 {
+		t.Fatalf("%d requests while it waits", requests)
+	}
+	if _, err := w.RunNow(to.ctx, "daily", false); requests == 0 || to.scheduled().Waits == "" || err == nil {
 		t.Fatalf("%d %v", requests, err)
 	}
 	if said, err := w.RunNow(to.ctx, "daily", true); err != nil || !strings.Contains(said, "5 withdrawn") {
