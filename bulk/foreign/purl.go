@@ -32,7 +32,8 @@ const purlSource = "purls"
 const (
 	maxLinks   = 1_000_000 // PURLs that are made of others
 	maxDomains = 1_000_000
-	maxLink    = 100 // PURLs that are each made of the next
+	maxLink    = 100      // PURLs that are each made of the next
+	maxAbout   = 16 << 10 // bytes that an object says of all its PURLs; the record of each has them
 )
 
 // detectPURLOrg finds out whether a file is one of purl.org by its beginning.
@@ -125,6 +126,7 @@ type purlPart struct {
 type purlDomain struct {
 	name string
 	said stele.Metadata // what else it says, by the names of the metadata
+	size int            // bytes of that
 }
 
 func newPURLPart(s *Source, texts []*window) *purlPart {
@@ -192,14 +194,14 @@ func (p *purlPart) fault(line int, err error) error {
 	return nil
 }
 
-// take takes what a file says of a PURL, in JSON: now, or in the past.
+// take takes what a file says of a PURL, an object in JSON or an element in XML: now, or in the past.
 func (p *purlPart) take(domain int, past bool, line int, text []byte) error {
-	name, ok := textMember(text, "name")
-	if !ok || name == "" {
-		return p.fault(line, failf(stele.Invalid, "import.purl-nameless", "the PURL has no name"))
+	name, err := purlName(text)
+	if err != nil {
+		return p.fault(line, err)
 	}
 	key := p.key(name)
-	if !past && (bytes.Contains(text, []byte(`clone"`)) || bytes.Contains(text, []byte(`chain"`))) {
+	if !past && mayBeLink(text) {
 		if said, err := readPURL(text); err == nil && said.isLink() {
 			if len(p.links) >= maxLinks {
 				return failf(stele.Invalid, "import.purl-too-many-links", "more than {most} PURLs are of the types clone and chain; import their domains one by one", maxLinks)
@@ -207,12 +209,20 @@ func (p *purlPart) take(domain int, past bool, line int, text []byte) error {
 			p.links[key] = p.key(said.link())
 		}
 	}
-	if !past && bytes.Contains(text, []byte("-extension\"")) {
+	if !past && (bytes.Contains(text, []byte(`-extension"`)) || isXML(text) && bytes.Contains(text, []byte(`-extension'`))) {
 		p.loosely++
 	}
 	e := purlEntry{line: line, domain: domain, past: past, text: text}
 	p.seq++
 	return p.sorter.add(key, p.seq, e.append(nil))
+}
+
+// mayBeLink reports whether a PURL can be of the types clone and chain. In XML a number can stand for a letter.
+func mayBeLink(text []byte) bool {
+	if isXML(text) {
+		return bytes.Contains(text, []byte("clone")) || bytes.Contains(text, []byte("chain")) || bytes.Contains(text, []byte("&#"))
+	}
+	return bytes.Contains(text, []byte(`clone"`)) || bytes.Contains(text, []byte(`chain"`))
 }
 
 // identify returns a name as an identifier's text.

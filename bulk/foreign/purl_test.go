@@ -225,16 +225,156 @@ func TestPURLZ(t *testing.T) {
 		t.Errorf("a table: %q, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		`<purls><purl id="/a" type="302">`:       "it is not a batch of PURLZ: line 1: ",
-		`<!DOCTYPE x [<!ENTITY a "b">]><purls/>`: "it is not a batch of PURLZ: line 1: ",
-		"<purls>\n<other/></purls>":              `it is not a batch of PURLZ: line 2: "other" is not an element of one`,
-		"<recs/>":                                `line 1: "recs" is not an element of one`,
-		"<purls><purl id=\"/a\" " + strings.Repeat("a='1' ", 100) + "/></purls>": "it is not a batch of PURLZ: line 1: ",
-		"<purls>" + strings.Repeat("<purl>", 20) + "</purls>":                    "it is not a batch of PURLZ: line 1: ",
+		`<purls><purl id="/a" type="302">`:                    "it ends within line 1",
+		`<purls><purl id="/a" type="302"/>`:                   "it ends within line 1",
+		`<!DOCTYPE x [<!ENTITY a "b">]><purls/>`:              "the document type declaration at line 1 is not read",
+		"<purls/>\n<purls/>":                                  `it is not a batch of PURLZ: line 2: "purls" is not an element of one`,
+		"<purls>\n<purl><a></purl></purls>":                   `it is not a batch of PURLZ: line 2: the end of "purl" stands where another element ends`,
+		"<purls></purl></purls>":                              `it is not a batch of PURLZ: line 1: the end of "purl" stands where another element ends`,
+		"<purls>words</purls>":                                "it is not a batch of PURLZ: line 1: there is something between the PURLs",
+		"<purls><?x y?></purls>":                              "it is not a batch of PURLZ: line 1: there is something between the PURLs",
+		"<purls>\n<other/></purls>":                           `it is not a batch of PURLZ: line 2: "other" is not an element of one`,
+		"<recs/>":                                             `line 1: "recs" is not an element of one`,
+		"<purls>" + strings.Repeat("<purl>", 20) + "</purls>": "it is not a batch of PURLZ: line 1: elements of a PURL are more than 7 deep",
 	} {
 		if _, _, err := readPURLs(t, "purlz", "https://purl.net", text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// A PURL of a batch that can't be read is a rejected row; the others are imported.
+func TestPURLZRows(t *testing.T) {
+	batch := "<!-- made by hand --><p:purls xmlns:p='urn:x'>\n" +
+		`<p:purl type='302' id="/a&amp;b" xmlns="urn:y"><p:target url='https://example.org/a'/><note>one<b>two</b>three<!-- no --><![CDATA[<4>]]></note></p:purl>` + "\n" +
+		`<purl type='302' id='/q"'><target url="https://example.org/q"/></purl>` + "\n" +
+		`<purl id="/b" type="302" id="/c"/>` + "\n" +
+		`<purl id="/d" type="302"><target url="https://example.org/&other;"/></purl>` + "\n" +
+		`<purl id="/e" type="302"><maintainers>` + strings.Repeat("<uid>ann</uid>", 10_001) + `</maintainers></purl>` + "\n" +
+		`<purl id="/f" type="302"><note>` + strings.Repeat("x", bulk.MaxRow) + `</note></purl>` + "\n" +
+		`<purl id="/g" type="302"><target url="https://example.org/g" `
+	for i := range 40 {
+		batch += fmt.Sprintf(`a%d="1" `, i)
+	}
+	batch += "/>"
+	for i := range 1000 {
+		batch += fmt.Sprintf("<b%d>1</b%d>", i, i)
+	}
+	batch += "</purl>\n<purl type='302'/>\n" + `<purl id="/z" type="cl&#111;ne"><basepurl path="/a&amp;b"/><maintainers shelf="7"/></purl>` + "\n</p:purls>\n"
+	s, err := foreign.Open(opened(t, []byte(batch)), foreign.Options{System: "purlz", Prefix: "https://purl.net", Schemes: knownPURLs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, _, err := rowsOf(t, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`7: import: the record has 4194`,
+		`9: import: the PURL has no name`,
+		`{"id":"https://purl.net/a&b","targets":[{"url":"https://example.org/a","status":302}],"metadata":{"purls.b":"two","purls.note":"onethree<4>"}}`,
+		`4: import: the PURL can't be read: `,
+		`5: import: the PURL can't be read: `,
+		`6: import: the PURL can't be read: line 1: there are more than 10000 elements`,
+		`8: import: the PURL has 1040 members that are not known; 1000 are the most`,
+		`3: `,
+		`{"id":"https://purl.net/z","targets":[{"url":"https://example.org/a","status":302}],"metadata":{"purls.clone":"/a&b","purls.shelf":"7"}}`,
+	}
+	got := withPast(rows)
+	if len(got) != len(want) {
+		t.Fatalf("%d rows: %.2000q", len(got), got)
+	}
+	for i := range want {
+		if !strings.HasPrefix(got[i], want[i]) {
+			t.Errorf("row %d: %.300s, want %s", i, got[i], want[i])
+		}
+	}
+	if text := string(rows[4].Later()); text != `{"purls":[{"name":"/d","xml":"\u003cpurl id=\"/d\" type=\"302\"\u003e\u003ctarget url=\"https://example.org/\u0026other;\"/\u003e\u003c/purl\u003e"}],"history":[]}` {
+		t.Errorf("rejected as %s", text)
+	}
+}
+
+// Several goroutines read what PURLs of a batch say, and their order stays.
+func TestPURLZParallel(t *testing.T) {
+	var batch strings.Builder
+	batch.WriteString("<purls>")
+	const records = 5000
+	for i := range records {
+		fmt.Fprintf(&batch, "<purl id=\"/x/n%07d\" type=\"302\"><maintainers><uid>ann</uid></maintainers><target url=\"https://example.org/objects/%d\"/></purl>\n", i, i)
+	}
+	batch.WriteString("</purls>")
+	s, err := foreign.Open(opened(t, []byte(batch.String())), foreign.Options{System: "purlz", Prefix: "https://purl.net", Schemes: knownPURLs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	flow := bulk.NewFlow(t.Context(), s, 100, func(err error) error { return err })
+	n := 0
+	for b := range flow.Blocks() {
+		<-b.Parsed()
+		for _, row := range b.Rows {
+			if want := fmt.Sprintf("https://example.org/objects/%d", n); row.Err != nil || row.Record.Targets[0].URL != want || row.Record.Metadata["purls.maintainers"] != "ann" {
+				t.Fatalf("row %d: %+v", n, row)
+			}
+			n++
+		}
+		flow.Release(b)
+	}
+	if n != records {
+		t.Errorf("%d rows", n)
+	}
+}
+
+// Nothing that files say of a PURL is lost: in two places, in the past, or of its domain.
+func TestPURLKept(t *testing.T) {
+	one := func(more string) string {
+		return `{"name":"/x/a","type":"302","target":"https://example.org/a"` + more + `}`
+	}
+	past := func(more string) string {
+		return `{"history":[{"name":"/x/a","type":"302","target":"https://example.org/a","status":0,"modtime":"2009-07-22 19:36:26","user":"ann"` + more + `}]}`
+	}
+	domain := func(about string, purls ...string) string {
+		return `{` + about + `"purls":[` + strings.Join(purls, ",") + `]}`
+	}
+	const begin, dates = `{"id":"https://purl.org/x/a","targets":[{"url":"https://example.org/a","status":302}]`, `,"created":"2009-07-22T19:36:26Z","modified":"2009-07-22T19:36:26Z","by":"ann"}`
+	for text, want := range map[string]string{
+		domain("", one(`,"note":"n"`), strings.Replace(one(`,"note":"n"`), "/x/a", "/x/%61", 1)): begin + `,"metadata":{"purls.note":"n"}}`,
+		domain("", one(`,"note":"n"`), one("")):                                                  `"/x/a" is in the files twice, and the one at line 1 says something else`,
+		domain("", one(""), one(`,"created":"2009-07-22 19:36:26"`)):                             `"/x/a" is in the files twice, and the one at line 1 says something else`,
+		domain("", one(""), one(`,"uid":["ann"]`)):                                               `"/x/a" is in the files twice, and the one at line 1 says something else`,
+		domain("", one(`,"note":"n"`)) + past(`,"note":"old","remark":"r","uid":["bo"]`):         begin + `,"metadata":{"purls.maintainers":"bo","purls.note":"n\nold","purls.remark":"r"}` + dates,
+		domain("", one(`,"user":"bo"`)) + past(""):                                               begin + `,"metadata":{"purls.user":"ann"}` + strings.Replace(dates, `"by":"ann"`, `"by":"bo"`, 1),
+		domain("", one(`,"note":"n","other":{"note":"m"}`)):                                      begin + `,"metadata":{"purls.note":"m\nn"}}`,
+		domain("", one(`,"uid":["a",5]`)):                                                        begin + `,"metadata":{"purls.uid":"[\"a\",5]"}}`,
+		domain(`"name":"/x",`, one(`,"domain":"mine"`)):                                          begin + `,"metadata":{"purls.domain":"mine\n/x"}}`,
+		domain(`"a b":1,"A-b":2,`, one("")):                                                      begin + `,"metadata":{"purls.domain-a-b":"1\n2"}}`,
+		domain(`"maintainer":"ann",`, one("")) + domain(`"maintainer":"bo",`, one("")):           begin + `,"metadata":{"purls.maintainer":"ann\nbo"}}`,
+	} {
+		got, _, err := readPURLs(t, "purl.org", "", text)
+		if err != nil || len(got) != 1 || got[0] != want && !strings.Contains(got[0], want) {
+			t.Errorf("%s\ngives %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+// What an object says of all its PURLs, and what a PURL says that is not known, have bounds: the record of each has them.
+func TestPURLBounds(t *testing.T) {
+	members := func(n, size int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `"m%d":"%s",`, i, strings.Repeat("x", size))
+		}
+		return b.String()
+	}
+	const purl = `"purls":[{"name":"/x/a","type":"302","target":"https://example.org/"}]}`
+	for _, about := range []string{members(1001, 1), members(20, 1000), `"maintainer":{` + strings.TrimSuffix(members(1001, 1), ",") + "},"} {
+		if _, _, err := readPURLs(t, "purl.org", "", "{"+about+purl); err == nil || !strings.Contains(err.Error(), "says more of all its PURLs than 16384 bytes in 1000 members") {
+			t.Errorf("%.60s: %v", about, err)
+		}
+	}
+	got, _, err := readPURLs(t, "purl.org", "", `{"purls":[{`+members(1001, 1)+`"name":"/x/a","type":"302","target":"https://example.org/"}]}`)
+	if err != nil || len(got) != 1 || !strings.Contains(got[0], "the PURL has 1001 members that are not known; 1000 are the most") {
+		t.Errorf("%.300q, %v", got, err)
 	}
 }
 

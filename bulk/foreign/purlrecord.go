@@ -25,8 +25,11 @@ type purlSaid struct {
 	other                 map[string]string // by the names of members
 }
 
-// readPURL reads a PURL in JSON. Members that are not known are kept.
+// readPURL reads a PURL in JSON, or in XML. Members that are not known are kept.
 func readPURL(text []byte) (said purlSaid, err error) {
+	if isXML(text) {
+		return readPURLXML(text)
+	}
 	object, err := document.ReadObject(text)
 	if err != nil {
 		return said, failf(stele.Invalid, "import.purl-broken", "the PURL can't be read: {cause}", stele.Reason(err))
@@ -37,20 +40,33 @@ func readPURL(text []byte) (said purlSaid, err error) {
 	}
 	lists := map[string]*[]string{"uid": &said.users, "gid": &said.groups}
 	said.other = make(map[string]string)
+	if text := object["other"]; text != nil { // of a file of rejected rows
+		var inner map[string]string
+		if json.Unmarshal(text, &inner) == nil {
+			delete(object, "other")
+			maps.Copy(said.other, inner)
+		}
+	}
 	for name, value := range object {
 		if to := known[name]; to != nil && value[0] != '{' && value[0] != '[' {
 			*to = strings.TrimSpace(plainText(value))
 			continue
 		}
-		if to := lists[name]; to != nil && json.Unmarshal(value, to) == nil {
+		var list []string
+		if to := lists[name]; to != nil && json.Unmarshal(value, &list) == nil {
+			*to = list
 			continue
 		}
-		if name == "other" && json.Unmarshal(value, &said.other) == nil {
-			continue
+		text := plainText(value)
+		if before := said.other[name]; before != "" && text != "" {
+			text = before + "\n" + text
 		}
-		if text := plainText(value); text != "" {
+		if text != "" {
 			said.other[name] = text
 		}
+	}
+	if len(said.other) > stele.MaxFields {
+		return said, tooManyMembers(len(said.other))
 	}
 	return said, nil
 }
@@ -136,8 +152,12 @@ func (m *purlMaker) text() []byte {
 				b = append(b, ',')
 			}
 			first = false
+			text, err := e.text, error(nil)
+			if isXML(text) {
+				text, err = purlObject(text)
+			}
 			var line bytes.Buffer
-			if json.Compact(&line, e.text) != nil {
+			if err != nil || json.Compact(&line, text) != nil {
 				return nil // a file of rejected rows has lines
 			}
 			b = append(b, line.Bytes()...)
@@ -185,13 +205,35 @@ func (m *purlMaker) make() error {
 	if err != nil {
 		return err
 	}
-	maps.Copy(b.rec.Metadata, m.p.domains[m.domain].said)
+	m.about(b)
 	m.settle(b.rec, earlier)
 	m.p.s.fill(m.row, b.finish(purlSource))
 	if m.row.Err == nil {
 		m.row.Earlier = earlier
 	}
 	return m.row.Err
+}
+
+// about takes what files say of the domain. A PURL may be in the files of several, and may have members of the same names.
+func (m *purlMaker) about(b *builder) {
+	said := m.p.domains[m.domain].said
+	for name, value := range said {
+		if b.rec.Metadata[name] != value {
+			b.keep(name, value)
+		}
+	}
+	seen := map[int]bool{m.domain: true}
+	for _, e := range m.entries {
+		if seen[e.domain] || e.past {
+			continue
+		}
+		seen[e.domain] = true
+		for name, value := range m.p.domains[e.domain].said {
+			if said[name] != value && len(b.rec.Metadata[name]) <= stele.MaxProse { // a longer one is refused in any case
+				b.keep(name, value)
+			}
+		}
+	}
 }
 
 // notPURL refuses a name that is not an identifier.
@@ -214,7 +256,7 @@ func (m *purlMaker) read() (now *purlSaid, past []purlSaid, err error) {
 			past = append(past, said)
 		case now == nil:
 			now, m.domain = &said, e.domain
-		case now.kind != said.kind || now.target != said.target || now.see != said.see || now.base != said.base:
+		case !now.equals(&said):
 			return nil, nil, failf(stele.Invalid, "import.purl-twice", "{name} is in the files twice, and the one at line {line} says something else; remove one of them", stele.Quote(said.name), e.line)
 		}
 	}
@@ -253,6 +295,8 @@ func (m *purlMaker) earlier(id stele.ID, past []purlSaid) (list []*stele.Record,
 		}
 		b.rec.Modified, _ = parseTime(said.at)
 		b.author(said.user)
+		b.unless(purlSource+".created", said.created, "")
+		b.unless(purlSource+".modified", said.modified, said.at)
 		list = append(list, b.finish(purlSource))
 	}
 	return list, nil
@@ -274,15 +318,24 @@ func (m *purlMaker) present(b *builder, now *purlSaid, past []purlSaid, earlier 
 		return err
 	}
 	list := *earlier
-	if n := len(past) - 1; n >= 0 && past[n].kind == now.kind && past[n].target == now.target && past[n].status != purlDeleted {
+	b.author(now.user)
+	b.unless(purlSource+".modtime", now.at, "")
+	same := now
+	if n := len(past) - 1; n >= 0 && past[n].isVersion(now) {
+		same = &past[n]
 		b.rec.Modified = list[n].Modified
-		b.author(past[n].user)
+		if now.user == "" {
+			b.author(same.user)
+		} else {
+			b.unless(purlSource+".user", same.user, now.user)
+		}
 		*earlier = list[:n]
 		list = list[:n]
 	}
 	if err := m.version(b, now, made, len(list) > 0 && list[len(list)-1].State != stele.Reserved); err != nil {
 		return err
 	}
+	m.also(b, now, same)
 	for name, value := range map[string]string{"created": now.created, "modified": now.modified} {
 		if at, ok := parseTime(value); !ok {
 			if value != "" {
@@ -295,6 +348,34 @@ func (m *purlMaker) present(b *builder, now *purlSaid, past []purlSaid, earlier 
 		}
 	}
 	return nil
+}
+
+// isVersion reports whether a version of the past can be the present one.
+func (s *purlSaid) isVersion(now *purlSaid) bool {
+	return s.kind == now.kind && s.target == now.target && s.see == now.see && s.base == now.base && s.status != purlDeleted
+}
+
+// also keeps what the last version of the past says beside, if it is the present one.
+func (m *purlMaker) also(b *builder, now, same *purlSaid) {
+	b.unless(purlSource+".created", same.created, now.created)
+	b.unless(purlSource+".modified", same.modified, now.modified)
+	b.unless(purlSource+".maintainers", strings.Join(same.users, "\n"), strings.Join(now.users, "\n"))
+	b.unless(purlSource+".maintainer-groups", strings.Join(same.groups, "\n"), strings.Join(now.groups, "\n"))
+	if same.status != "0" && same.status != "1" {
+		b.unless(purlSource+".status", same.status, now.status)
+	}
+	for _, name := range slices.Sorted(maps.Keys(same.other)) {
+		if value := same.other[name]; now.other[name] != value {
+			b.element(purlSource, name, value)
+		}
+	}
+}
+
+// unless keeps a value that is said, and is not another one.
+func (b *builder) unless(name, value, other string) {
+	if value != "" && value != other {
+		b.keep(name, value)
+	}
 }
 
 // removed makes the present version of a PURL that a domain had and has not any more. When it was removed is not known.
