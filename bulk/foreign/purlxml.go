@@ -52,6 +52,12 @@ type purlBatch struct {
 	domain int
 }
 
+// The root of a batch, and the path of an element that is a PURL.
+const (
+	purlRoot = "purls"
+	purlPath = "purls/purl"
+)
+
 // maxPURLDepth bounds elements within each other in a PURL. What we know is three deep.
 const maxPURLDepth = 7
 
@@ -94,13 +100,13 @@ func (b *purlBatch) read() error {
 		case piece.kind == xmlText && !isNothing(piece.raw, !begun):
 			return b.notBatch("import.purl-xml-text", "line {line}: there is something between the PURLs that is not an element", line)
 		case piece.kind == xmlText:
-		case piece.kind == xmlEnd && (!within || piece.local != "purls"):
+		case piece.kind == xmlEnd && (!within || piece.local != purlRoot):
 			return b.crossed(line, piece.local)
 		case piece.kind == xmlEnd:
 			ended = true
-		case !begun && piece.local == "purls":
+		case !begun && piece.local == purlRoot:
 			begun, ended = true, piece.kind == xmlEmpty
-		case within && piece.local == "purl":
+		case within && purlRoot+"/"+piece.local == purlPath:
 			if err := b.one(piece, line); err != nil {
 				return err
 			}
@@ -180,7 +186,7 @@ func readPURLXML(text []byte) (said purlSaid, err error) {
 		return said, failf(stele.Invalid, "import.purl-broken", "the PURL can't be read: {cause}", stele.Reason(err))
 	}
 	r := &purlElement{said: &said, other: make(map[string][]string)}
-	r.read(root, nil)
+	r.read(root, []string{purlRoot})
 	if len(r.other) > stele.MaxFields {
 		return said, tooManyMembers(len(r.other))
 	}
@@ -205,17 +211,17 @@ func (r *purlElement) read(e *plainxml.Element, path []string) {
 	known := map[string]*string(nil)
 	var list *[]string
 	switch strings.Join(path, "/") {
-	case "purl":
+	case purlPath:
 		known = map[string]*string{"id": &said.name, "type": &said.kind}
-	case "purl/target":
+	case "purls/purl/target":
 		known = map[string]*string{"url": &said.target}
-	case "purl/seealso":
+	case "purls/purl/seealso":
 		known = map[string]*string{"url": &said.see}
-	case "purl/basepurl":
+	case "purls/purl/basepurl":
 		known = map[string]*string{"path": &said.base}
-	case "purl/maintainers/uid":
+	case "purls/purl/maintainers/uid":
 		list = &said.users
-	case "purl/maintainers/gid":
+	case "purls/purl/maintainers/gid":
 		list = &said.groups
 	}
 	for _, a := range e.Attr {
