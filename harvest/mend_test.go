@@ -256,3 +256,48 @@ func TestDeletedLater(t *testing.T) {
 		t.Errorf("%+v %s", c, to.leads(urn))
 	}
 }
+
+// TestTwoRuns: of two runs of a harvest that begin at once, the second one does not overwrite which names the first one has found deleted.
+func TestTwoRuns(t *testing.T) {
+	to := newRegistry(t)
+	to.space(x5, false)
+	there := func(name string) string {
+		return record(name, "2026-06-01", "<dc><identifier>"+name+"</identifier><identifier>https://a.example/</identifier></dc>")
+	}
+	gone := func(name string) string { return record(name, "2026-06-02", "") }
+	ctx, cut := context.WithCancel(to.ctx)
+	defer cut()
+	answers := []string{page("", there("ark:12345/x5a"), there("ark:12345/x5b")), page("t", gone("ark:12345/x5a")), "", page("u", gone("ark:12345/x5b")), page("")}
+	n := 0
+	at := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("verb") == "Identify" {
+			fmt.Fprint(w, identify)
+			return
+		}
+		if n == 2 {
+			cut() // the first run ends after its first page
+		}
+		fmt.Fprint(w, answers[min(n, len(answers)-1)])
+		n++
+	})
+	j := newJob(to, at, x5, harvest.Dublin)
+	j.o.Limit = 1
+	j.must()
+	first, err := harvest.New(to.ctx, j.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := harvest.New(to.ctx, j.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := second.Run(to.ctx); !errors.Is(err, stele.Conflict) {
+		t.Fatal(err)
+	}
+	if c := j.must(); c.Withdrawn != 1 || !strings.HasPrefix(to.leads("ark:12345/x5a"), "withdrawn") || !strings.HasPrefix(to.leads("ark:12345/x5b"), "active") {
+		t.Errorf("%+v: %s, %s", c, to.leads("ark:12345/x5a"), to.leads("ark:12345/x5b"))
+	}
+}
