@@ -87,7 +87,9 @@ type Source struct {
 	missing []string
 	seen    map[string]bool // prefixes
 	notes   []error
-	number  uint64 // of the import, if an earlier run has begun
+	number  uint64  // of the import, if an earlier run has begun
+	checks  []Check // tests that the files bring along
+	future  *future // what the files say, together; for tests
 	err     error
 
 	progress func() int64   // how much is read, if the files do not say it; may be nil

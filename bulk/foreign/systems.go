@@ -15,7 +15,9 @@ type System struct {
 	Tables  bool // names of tables and columns: Options.Map
 
 	// Tree says which files of a folder are read, by their names without folders; nil if files are read one by one.
-	Tree func(base string) bool
+	// Loose says that the folders of such a file say nothing about its names.
+	Tree  func(base string) bool
+	Loose bool
 
 	// recognise returns the format of a file by its beginning; unknown if it is none of the system's.
 	recognise func(head []byte) Format
@@ -73,6 +75,10 @@ func Systems() []*System {
 		{
 			Name: "w3id", Title: "w3id.org, or Apache httpd", Formats: []Format{W3IDFile, W3IDTree},
 			Names: true, Tree: isW3IDFile, recognise: detectW3ID, claims: isW3ID, open: openW3ID,
+		},
+		{
+			Name: "obo", Title: "the OBO Foundry", Formats: []Format{OBOFile, OBOTree},
+			Names: true, Tree: isOBOFile, Loose: true, recognise: detectOBO, claims: isOBO, open: openOBO,
 		},
 	}
 }

@@ -38,6 +38,8 @@ func TestAuto(t *testing.T) {
 		{"# Contact: Ana\nOptions +FollowSymLinks\nRewriteEngine on\n", "w3id", "htaccess"},
 		{"Redirect 302 /a/b https://example.org/\n", "w3id", "htaccess"},
 		{string(packed(t, map[string]string{"a/.htaccess": "RewriteEngine on\n"})), "w3id", "tar"},
+		{"# PURLs\n\nidspace: CHEBI\nbase_url: /obo/chebi\n", "obo", "yaml"},
+		{string(packed(t, map[string]string{"config/a.yml": "idspace: A\n"})), "obo", "tar"},
 	} {
 		s, err := foreign.Open(opened(t, []byte(tt.text)), foreign.Options{System: "auto", Schemes: known})
 		if err != nil {

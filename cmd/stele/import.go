@@ -116,6 +116,13 @@ https://w3id.org/). A redirect of one name becomes a record, and one of many nam
 the folder's namespace (see --create-namespaces); conditions on Accept become targets by
 media type. Import refuses what it can't say exactly, and tells what share it has read.
 
+With --from obo import reads the YAML files of the OBO Foundry's purl.obolibrary.org (config/*.yml),
+or files of that form. Products, base redirects and exact entries become records, prefixes
+and regular expressions rules, and the terms of a project a rule of their own namespace, such as
+https://purl.obolibrary.org/obo/HP_. --prefix says what stands instead of
+https://purl.obolibrary.org/obo/. Then import runs the tests and example terms of the
+files, prints those that fail, and exits with 1 if there are any; so it does with --dry-run.
+
 Import prints the number of the import. 'stele import ls' lists imports, and 'stele
 revert --import NUMBER' undoes one.
 
@@ -147,6 +154,7 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
   stele import --from crossref deposit.xml
   stele import --from zone --prefix urn:example: example.zone
   stele import --from w3id --create-namespaces w3id.org
+  stele import --from obo --create-namespaces --dry-run config
   stele import ls`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.handle.from != "" && len(args) > 1 {

@@ -15,6 +15,9 @@ import (
 	"github.com/stele-id/stele/bulk/foreign"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/cmd/stele/usage"
+	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/registry/access"
+	"github.com/stele-id/stele/resolver"
 )
 
 // foreignFlags are the flags of import for files of other systems.
@@ -147,10 +150,20 @@ func (p *program) importHandles(cmd *cobra.Command, paths []string, o importOpti
 		files = append(files, f)
 		size += f.Size
 	}
-	return p.creating(cmd, func(ctx context.Context, l *Registry) error { return p.importFiles(ctx, l, files, size, o) })
+	p.create = true
+	if far, err := p.isRemote(cmd); err != nil {
+		return err
+	} else if far {
+		return p.atServer(cmd, func(ctx context.Context, l *Registry) error { return p.importFiles(ctx, l, files, size, o, nil) })
+	}
+	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
+		return p.importFiles(ctx, access.NewLocal(r, p.now, p.place().String()), files, size, o, r.Resolver)
+	})
 }
 
-func (p *program) importFiles(ctx context.Context, l *Registry, files []*bulk.File, size int64, o importOptions) error {
+// importFiles imports files into a registry, and runs the tests that they bring along, if there are some. The resolver is that of
+// the registry; nil if the registry is that of a server.
+func (p *program) importFiles(ctx context.Context, l *Registry, files []*bulk.File, size int64, o importOptions, r *resolver.Resolver) error {
 	if err := mayKeep(ctx, l, o); err != nil {
 		return err
 	}
@@ -177,6 +190,12 @@ func (p *program) importFiles(ctx context.Context, l *Registry, files []*bulk.Fi
 		return im, err
 	}, size)
 	p.tellLeftOut(source.Report())
+	if ctx.Err() == nil {
+		if o.DryRun {
+			r = nil
+		}
+		err = errors.Join(err, p.runChecks(ctx, l, source, r))
+	}
 	return errors.Join(err, source.Close())
 }
 

@@ -34,6 +34,7 @@ func (p *program) openTree(s *foreign.System, paths []string) (*bulk.File, error
 					return err
 				}
 				continue
+			case s.Loose:
 			case strings.HasPrefix(name, "/") || name == ".." || strings.HasPrefix(name, "../"):
 				return refuse("import", stele.Invalid, "import.tree-path", "the folders in the path of {file} are a part of its names; give the folder that stands for the beginning of all names, or a path below the working directory", path)
 			}

@@ -330,8 +330,8 @@ func (r *Rule) start() string {
 	return ""
 }
 
-// partsOf cuts a substitution: $1 is what a group matched. In mod_rewrite a backslash stands before a
-// character that is meant.
+// partsOf cuts a substitution: $1 is what a group matched, and a backslash stands before a character that is
+// meant (regsub_core of Apache httpd 2.4; an ampersand had a meaning before that).
 func partsOf(text string, fail func(error), rewrites bool) (parts []part) {
 	var b strings.Builder
 	flush := func() {
@@ -347,16 +347,13 @@ func partsOf(text string, fail func(error), rewrites bool) (parts []part) {
 			next = text[i+1]
 		}
 		switch {
-		case c == '\\' && next != 0 && (rewrites || next == '$' || next == '&'):
+		case c == '\\' && next != 0:
 			b.WriteByte(next)
 			i++
 		case c == '$' && '0' <= next && next <= '9':
 			flush()
 			parts = append(parts, part{"", int(next - '0')})
 			i++
-		case c == '&' && !rewrites:
-			flush()
-			parts = append(parts, part{"", 0})
 		case rewrites && c == '%' && next == '0':
 			fail(refusal("webrules.substitution-condition", "the URL has what a condition matched"))
 			i++
@@ -421,7 +418,7 @@ func (r *Rule) redirect(name string, args []string, path string) {
 }
 
 func quoteGroups(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "$", `\$`, "&", `\&`).Replace(text)
+	return strings.NewReplacer(`\`, `\\`, "$", `\$`).Replace(text)
 }
 
 // Match makes the rule answer for paths that an expression matches, as RedirectMatch does.
