@@ -270,7 +270,10 @@ func (s *Source) oboFolder(base string, f *oboFolder, tally *w3idTally, entries 
 		result.Merge()
 	}
 	had := len(result.Rules)
-	rows = s.w3idNamespace(&w3idFolder{path: f.path, file: f.file}, o, result, false, tally)
+	var made w3idTally // redirects are counted once, whatever the number of their folders
+	rows = s.w3idNamespace(&w3idFolder{path: f.path, file: f.file}, o, result, false, &made)
+	tally.rules += made.rules
+	tally.spaces += made.spaces
 	for i, e := range of {
 		switch lost := had > len(result.Rules) && e.kind != "exact"; {
 		case lost:
