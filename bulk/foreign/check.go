@@ -45,7 +45,7 @@ func (s *Source) Foresee(name string) Answer { return s.future.answer(name) }
 // Failed returns why a test fails; nil if it does not. Percent-encoding does not count, as in the tool that OBO files come
 // from: it knows where an encoded character means something else as little.
 func (c *Check) Failed(got Answer) error {
-	same := plainText(c.Want) == plainText(got.URL)
+	same := decodedURL(c.Want) == decodedURL(got.URL)
 	switch {
 	case got.URL == "":
 		return stele.Messagef("import.check-nowhere", "{file}, line {line}: {name} should lead to {want}, and leads nowhere", c.File, c.Line, c.Name, c.Want)
@@ -57,7 +57,7 @@ func (c *Check) Failed(got Answer) error {
 	return nil
 }
 
-func plainText(text string) string {
+func decodedURL(text string) string {
 	if plain, err := url.PathUnescape(text); err == nil {
 		return plain
 	}

@@ -237,11 +237,20 @@ func oboFolders(files []*oboFile) []*oboFolder {
 func (s *Source) oboFolder(base string, f *oboFolder, tally *w3idTally, entries map[string]*oboEntry) (rows []bulk.Row) {
 	var list []*webrules.Rule
 	var of []*oboEntry
-	shares := false
+	shares, patterns := false, 0
 	add := func(e *oboEntry, where string) bool {
 		d := e.redirect(where)
 		r := d.Rule(f.path)
 		if !r.IsBelow() {
+			return false
+		}
+		if e.kind != "exact" {
+			patterns++
+		}
+		if patterns > stele.MaxRules { // each is compared with all others; those after it may be for its names
+			if e.err == nil {
+				e.err = stele.Messagef("import.obo-patterns", "{folder} has more than {most} prefixes and regular expressions before it, and a namespace has no more rules", f.path, stele.MaxRules)
+			}
 			return false
 		}
 		list, of = append(list, r), append(of, e)

@@ -348,6 +348,20 @@ sand.yml, line 16: https://purl.obolibrary.org/obo/sand/q should lead to https:/
 	}
 }
 
+// TestOBOPatterns: a file with many more prefixes than a namespace has rules takes no time to refuse.
+func TestOBOPatterns(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("idspace: X\nbase_url: /obo/x\nentries:\n")
+	for i := range 3000 {
+		fmt.Fprintf(&b, "- prefix: /p%d/\n  replacement: https://example.org/%[1]d/\n", i)
+	}
+	s := newOBO(t)
+	s.load("obo", map[string]string{"x.yml": b.String()}, foreign.Options{Namespaces: true}, bulk.FileOptions{})
+	if want := "/obo/x/ has more than 200 prefixes and regular expressions before it"; !strings.Contains(s.rejects.String(), want) || s.counts.Rejected < 2800 {
+		t.Error(s.counts, want)
+	}
+}
+
 // TestOBOResumes: an import that goes on from any place brings the same rows.
 func TestOBOResumes(t *testing.T) {
 	s := newOBO(t)
