@@ -176,6 +176,7 @@ var guests = []guest{
 	{"golang.org/x/oauth2", "auth/issuer"},
 	{"github.com/wneessen/go-mail", "mail"},
 	{"github.com/axiomhq/hyperloglog", "usage"},
+	{"go.yaml.in/yaml/v3", "bulk/foreign"},               // files of the OBO Foundry; decision 73
 	{"github.com/oschwald/maxminddb-golang/v2", "usage"}, // countries of addresses
 
 	{"github.com/google/go-cmp", anyTest},

@@ -292,7 +292,8 @@ func (s *Source) oboFolder(base string, f *oboFolder, tally *w3idTally, entries 
 		}
 	}
 	for _, r := range result.Records {
-		id, err := s.o.Schemes.Parse(o.Base + r.Name)
+		name := o.Base + r.Name // a path on the server, as a URL
+		id, err := s.o.Schemes.Parse(name)
 		if err != nil {
 			entries[oboKey(r.Line, r.Text)].err = err
 			continue
