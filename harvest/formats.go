@@ -1,6 +1,8 @@
 package harvest
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -80,17 +82,42 @@ func (i *Item) readDublin(root *plainxml.Element) {
 			if isWeb(strings.TrimSpace(e.Text)) {
 				i.link(Link{URL: e.Text})
 			}
-			continue
 		}
-		if field, ok := dublinFields[name]; ok {
-			texts[field] = append(texts[field], e.Text)
-		}
+		texts[name] = append(texts[name], flat(e))
 	}
-	for field, list := range texts {
-		if field == stele.What || field == stele.When || field == "language" || field == "type" {
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		list := texts[name]
+		field, ok := dublinFields[name]
+		switch {
+		case !ok:
+			i.rest("dc", name, list...)
+			continue
+		case field == stele.What || field == stele.When || field == "language" || field == "type":
+			i.rest("dc", name, list[1:]...)
 			list = list[:1]
 		}
 		i.field(field, list...)
+	}
+}
+
+// flat returns what an element says on one line: its attributes, its text, and what is in it.
+func flat(e *plainxml.Element) string {
+	var b strings.Builder
+	flatten(&b, e)
+	return strings.TrimSpace(b.String())
+}
+
+func flatten(b *strings.Builder, e *plainxml.Element) {
+	for _, a := range e.Attr {
+		if a.Name.Space == "" && a.Name.Local != "xmlns" || a.Name.Local == "lang" {
+			b.WriteString(" " + a.Name.Local + "=" + a.Value)
+		}
+	}
+	if text := strings.TrimSpace(e.Text); text != "" {
+		b.WriteString(" " + text)
+	}
+	for _, c := range e.Children {
+		flatten(b, c)
 	}
 }
 
@@ -127,6 +154,7 @@ func (i *Item) readDataCite(root *plainxml.Element) {
 	if titles := texts("titles", ""); len(titles) > 0 {
 		i.field(stele.What, titles[0])
 	}
+	i.restOfDataCite(r)
 	i.field(stele.Who, texts("creators", "creatorName")...)
 	i.field(stele.When, childText(r, "publicationYear"))
 	i.field("publisher", childText(r, "publisher"))
@@ -143,6 +171,39 @@ func (i *Item) readDataCite(root *plainxml.Element) {
 		if strings.HasPrefix(text, "(:un") {
 			delete(i.Metadata, name)
 		}
+	}
+}
+
+// saidOfDataCite are the elements of a resource that have fields of their own, and how many of what is in them do: 0 for all.
+var saidOfDataCite = map[string]int{"identifier": 0, "titles": 1, "creators": 0, "publicationYear": 0, "publisher": 0, "subjects": 0, "language": 0, "version": 0, "resourceType": 0, "descriptions": 1}
+
+// restOfDataCite keeps what of a resource has no field of its own.
+func (i *Item) restOfDataCite(r *plainxml.Element) {
+	for _, e := range r.Children {
+		said, known := saidOfDataCite[e.Name.Local]
+		var list []string
+		for k, c := range e.Children {
+			if k >= said {
+				list = append(list, flat(c))
+			}
+		}
+		if len(e.Children) == 0 {
+			list = append(list, flat(e))
+		}
+		if !known || said > 0 {
+			i.rest("datacite", e.Name.Local, list...)
+		}
+	}
+	// Affiliations and identifiers of people.
+	if people := children(r, "creators"); slices.ContainsFunc(people, func(e *plainxml.Element) bool { return len(e.Children) > 1 }) {
+		var list []string
+		for _, e := range people {
+			list = append(list, flat(e))
+		}
+		i.rest("datacite", "creators", list...)
+	}
+	if e := r.Child("resourceType"); e != nil {
+		i.rest("datacite", "resourceType", e.Text)
 	}
 }
 

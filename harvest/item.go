@@ -1,7 +1,9 @@
 package harvest
 
 import (
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/plainxml"
@@ -88,36 +90,74 @@ func readItem(f Format, e *plainxml.Element) (item Item) {
 
 // name notes a text that may be a name.
 func (i *Item) name(text string) {
-	if text = strings.TrimSpace(text); text != "" && len(i.Names) < maxNames {
-		i.Names = append(i.Names, text)
+	if text = strings.TrimSpace(text); text == "" {
+		return
 	}
+	if len(i.Names) == maxNames {
+		i.Err = refuse(stele.Invalid, "harvest.too-many-identifiers", "the record has more than {most} identifiers", maxNames)
+		return
+	}
+	i.Names = append(i.Names, text)
 }
 
 // link notes a URL.
 func (i *Item) link(l Link) {
-	if l.URL = strings.TrimSpace(l.URL); l.URL != "" && len(i.Links) < maxLinks {
-		i.Links = append(i.Links, l)
+	if l.URL = strings.TrimSpace(l.URL); l.URL == "" {
+		return
 	}
+	if len(i.Links) == maxLinks {
+		i.Err = refuse(stele.Invalid, "harvest.too-many-urls", "the record has more than {most} URLs", maxLinks)
+		return
+	}
+	i.Links = append(i.Links, l)
 }
 
-// field notes texts as a field of metadata, with semicolons between them, as far as a field may be long.
+// field notes texts as a field of metadata, with semicolons between them. What is too long for a field continues in others with the
+// numbers 2, 3 and so on behind the name.
 func (i *Item) field(name string, texts ...string) {
-	text := ""
+	var b strings.Builder
 	for _, one := range texts {
 		if one = cleaned(one); one == "" {
 			continue
 		}
-		if text != "" {
-			one = "; " + one
+		if b.Len() > 0 {
+			b.WriteString("; ")
 		}
-		if len(text)+len(one) > stele.MaxProse {
-			break
+		b.WriteString(one)
+	}
+	text := b.String()
+	for n := 1; text != ""; n++ {
+		end := len(text)
+		if end > stele.MaxProse {
+			for end = stele.MaxProse; !utf8.RuneStart(text[end]); end-- {
+			}
 		}
-		text += one
+		i.Metadata[piece(name, n)] = strings.TrimSpace(text[:end])
+		text = text[end:]
 	}
-	if text != "" {
-		i.Metadata[name] = text
+}
+
+// piece returns the name of a piece of a field, from 1.
+func piece(name string, n int) string {
+	if n == 1 {
+		return name
 	}
+	return name + "." + strconv.Itoa(n)
+}
+
+// rest keeps what has no field of its own under the name of its format, so that nothing is left out silently.
+func (i *Item) rest(format, element string, texts ...string) {
+	clean := strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(element))
+	name := format + "." + clean
+	if before := i.Metadata[name]; before != "" { // of an element in another spelling
+		texts = append([]string{before}, texts...)
+	}
+	i.field(name, texts...)
 }
 
 // cleaned returns a text on one line, without characters that a record can't have.

@@ -126,6 +126,11 @@ func (h *Harvest) judge(ctx context.Context, item *Item) (*stele.Record, uint64,
 	if rec.Metadata == nil {
 		rec.Metadata = make(stele.Metadata)
 	}
+	for name := range item.Metadata { // what it continued in before
+		for n := 2; rec.Metadata[piece(name, n)] != ""; n++ {
+			delete(rec.Metadata, piece(name, n))
+		}
+	}
 	maps.Copy(rec.Metadata, item.Metadata)
 	if one := cleaned(item.Identifier); one != "" && len(one) <= stele.MaxProse {
 		rec.Metadata[oaiField] = one
