@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // Rows is what an import reads. One goroutine cuts it into blocks, and several parse them.
@@ -101,6 +102,21 @@ func (b *Block) Parsed() <-chan struct{} { return b.done }
 // or all was read. After it the rows can be closed.
 func (f *Flow) Wait() {
 	for range f.blocks {
+	}
+}
+
+// longestRead is how long an import that has failed waits for its reader.
+const longestRead = 2 * time.Second
+
+// waitSome is Wait for rows that may come from a pipe, whose reader can't be woken: it does not wait for ever.
+func (f *Flow) waitSome() {
+	done := make(chan struct{})
+	go func() { defer close(done); f.Wait() }()
+	timer := time.NewTimer(longestRead)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
 	}
 }
 

@@ -122,7 +122,12 @@ func (im *Importer) Run(ctx context.Context, rows Rows, explain func(error) erro
 	}
 	flowing, stop := context.WithCancel(ctx)
 	defer stop()
-	return im.committer.Run(ctx, NewFlow(flowing, rows, inFlight, explain))
+	flow := NewFlow(flowing, rows, inFlight, explain)
+	if err = im.committer.Run(ctx, flow); err != nil {
+		stop()
+		flow.waitSome()
+	}
+	return err
 }
 
 // begin returns the number of the import.

@@ -206,12 +206,9 @@ func (s *Source) w3idNamespace(f *w3idFolder, o webrules.Options, result *webrul
 	case s.o.RecordsOnly && len(result.Rules) > 0:
 		return s.withoutRules(f, line, result, tally, stele.Messagef("import.w3id-rules-by-command",
 			"{rules} rules of the namespace {namespace} are not imported here; 'stele import --from w3id --update' imports them", len(result.Rules), key.Prefix))
-	case have != nil:
-		if len(result.Rules) == 0 {
-			return nil
-		}
+	case have != nil: // also without rules: an import that continues counts rows, and must find as many as when it began
 		clone := *have
-		ns, registered = &clone, true
+		ns, registered = &clone, len(result.Rules) > 0
 	case !s.o.Namespaces:
 		n := len(result.Rules)
 		if n == 0 {

@@ -79,11 +79,17 @@ func (b *Board) open(ctx context.Context, u *Upload, f *bulk.File) (*foreign.Sou
 		}
 		have[ns.Prefix], found[ns.Key()] = true, ns
 	}
-	return foreign.Open([]*bulk.File{f}, foreign.Options{
+	source, err := foreign.Open([]*bulk.File{f}, foreign.Options{
 		System: u.System, Prefix: u.Prefix, Format: foreign.Auto, Schemes: b.o.Schemes, Merges: u.Update, Memory: MaxUpload, RecordsOnly: true,
 		Budget: bulk.NewBudget(ctx, maxText),
 		Has:    func(prefix string) bool { return have[prefix] }, Find: func(key stele.NamespaceKey) *stele.Namespace { return found[key] },
 	})
+	// To find out what a tree of folders answers takes long, and its rules are not for a sheet of names.
+	if err == nil && source.System().Tree != nil {
+		err = refuse(stele.Invalid, "upload.is-tree", "files of {system} stand in folders and bring rules; import them with 'stele import'", source.System().Title)
+		return nil, errors.Join(err, source.Close())
+	}
+	return source, err
 }
 
 func (r *rowsOf) close() error {

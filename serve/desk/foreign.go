@@ -16,6 +16,9 @@ func (c *call) systems(chosen string) []deskpage.Option {
 		{Value: string(foreign.Auto), Text: c.language.Text("many.system-auto"), Chosen: chosen == string(foreign.Auto)},
 	}
 	for _, s := range foreign.Systems() {
+		if s.Tree != nil { // folders, with rules; the command imports them
+			continue
+		}
 		list = append(list, deskpage.Option{Value: s.Name, Text: c.systemName(s.Name), Chosen: chosen == s.Name})
 	}
 	return list
@@ -29,7 +32,7 @@ func (c *call) systemName(name string) string {
 // system reads where a file comes from.
 func system(form url.Values) (name, prefix string) {
 	name = form.Get("system")
-	if name != string(foreign.Auto) && foreign.SystemNamed(name) == nil {
+	if s := foreign.SystemNamed(name); name != string(foreign.Auto) && (s == nil || s.Tree != nil) {
 		return "", ""
 	}
 	prefix = strings.TrimSpace(form.Get("prefix"))

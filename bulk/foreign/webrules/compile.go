@@ -166,6 +166,11 @@ func (c *compiler) makeRecords() {
 }
 
 func (c *compiler) makeRecord(name string, of *Rule) {
+	if folder := c.folderOf(name); folder != "" {
+		c.refuse(of, refusal("webrules.in-another-folder", "the folder {folder} has a file of its own, which answers for the name", folder))
+		c.missing[name] = of
+		return
+	}
 	rec := Record{Name: name, Line: of.Line, Text: of.Text}
 	outcomes := make(map[string]outcome)
 	var by []*Rule
@@ -196,6 +201,17 @@ func (c *compiler) makeRecord(name string, of *Rule) {
 		c.used[r] = true
 	}
 	c.result.Records = append(c.result.Records, rec)
+}
+
+// folderOf returns the folder below, with a file of its own, that a name is in; "" if there is none. Apache httpd takes the
+// directives of mod_rewrite from that file alone.
+func (c *compiler) folderOf(name string) string {
+	for i := range len(name) {
+		if name[i] == '/' && slices.Contains(c.o.Folders, name[:i]) {
+			return name[:i]
+		}
+	}
+	return ""
 }
 
 // settle makes the targets those of a record, in which every target has a URL: one that says that there is nothing
@@ -470,16 +486,17 @@ func (c *compiler) emit() {
 			}
 		}
 	}
-	keep := func(i int) bool { return of[i].err == nil }
-	var list []stele.Rule
-	var owners []*group
-	for i := range ns.Rules {
-		if keep(i) {
-			list, owners = append(list, ns.Rules[i]), append(owners, of[i])
+	for again := true; again; { // without those that are refused
+		var list []stele.Rule
+		var owners []*group
+		for i := range ns.Rules {
+			if of[i].err == nil {
+				list, owners = append(list, ns.Rules[i]), append(owners, of[i])
+			}
 		}
+		ns.Rules, of = list, owners
+		again = c.addExamples(ns, of)
 	}
-	ns.Rules = list
-	c.addExamples(ns, owners)
 	for _, g := range c.groups {
 		for _, r := range c.list {
 			if r.pattern == g.rule.pattern && g.err != nil && !r.never && r.literal == nil {

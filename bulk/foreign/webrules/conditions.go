@@ -168,7 +168,11 @@ func (c *condition) holds(who client, folder, name string, isFolder func(string)
 func allHold(list []condition, who client, folder, name string, isFolder func(string) bool) bool {
 	for i := 0; i < len(list); i++ {
 		any := list[i].holds(who, folder, name, isFolder)
-		for list[i].or && i+1 < len(list) {
+		for list[i].or {
+			if i+1 == len(list) { // nothing follows: Apache httpd applies the rule
+				any = true
+				break
+			}
 			i++
 			any = any || list[i].holds(who, folder, name, isFolder)
 		}

@@ -73,8 +73,12 @@ func (s *charset) expression() string {
 
 // samples returns some names of a form, with fold set also in upper case.
 func (v *variant) samples(fold bool) (names []string) {
+	rounds := 3
+	for i := range v.elements {
+		rounds = max(rounds, min(len(v.elements[i].words), maxWords))
+	}
 	for _, likes := range []string{"0a", "a0", "Zz9", "x-1", "q7_", "ex."} {
-		for more := range 3 {
+		for more := range rounds {
 			var b strings.Builder
 			for i := range v.elements {
 				switch e := &v.elements[i]; e.kind {
@@ -83,7 +87,7 @@ func (v *variant) samples(fold bool) (names []string) {
 				case oneOf:
 					b.WriteString(e.words[min(more, len(e.words)-1)])
 				case run:
-					n := e.min + more
+					n := e.min + more%3
 					if e.min == 0 {
 						n++
 					}
@@ -104,6 +108,22 @@ func (v *variant) samples(fold bool) (names []string) {
 		}
 	}
 	return names
+}
+
+// isListed reports whether samples returns all names of the form.
+func (v *variant) isListed() bool {
+	lists := 0
+	for i := range v.elements {
+		switch e := &v.elements[i]; e.kind {
+		case oneOf:
+			if lists++; lists > 1 || len(e.words) > maxWords {
+				return false
+			}
+		case run:
+			return false
+		}
+	}
+	return true
 }
 
 // pick returns a character of the set: one that is liked, if the set has it, or one of others that are liked.
@@ -129,31 +149,39 @@ func (s *charset) pick(c byte, likes string) byte {
 	return 'x'
 }
 
+// maxWords is how many words of a form are tried.
+const maxWords = 50
+
 // maxExamples is how many media types the examples of a rule show.
 const maxExamples = 4
 
 // addExamples gives each rule examples, which are what Apache httpd answers. A rule for whose names other rules answer is left out: nothing shows
-// that it is right. Rules that have more text than a namespace may have are all refused.
-func (c *compiler) addExamples(ns *stele.Namespace, of []*group) {
+// that it is right. Rules that have more text than a namespace may have are all refused. It reports whether it refused some, so that the
+// others have to be tried again.
+func (c *compiler) addExamples(ns *stele.Namespace, of []*group) (again bool) {
 	set, problems := rules.Compile(ns)
 	if len(problems) > 0 || set == nil {
 		for _, g := range of {
 			g.err = stele.Reason(problems[0].Err)
 		}
-		return
+		return false
 	}
 	records := make(map[string]bool) // names for which no rule answers
 	for _, r := range c.result.Records {
 		records[r.Name] = true
 	}
 	size := 0
+	var unshown []*group // whose names that were tried are records; others may not be
 	next := make(map[*group]int)
 	for i := range ns.Rules {
 		rule, g := &ns.Rules[i], of[i]
 		v := &g.rule.variants[next[g]]
+		rule.Examples = nil
 		next[g]++
+		recorded := false
 		for _, name := range v.samples(rule.Fold) {
 			if records[name] {
+				recorded = true
 				continue
 			}
 			if m, ok := set.Match(ns.Prefix + name); !ok || m.Number != i {
@@ -167,7 +195,13 @@ func (c *compiler) addExamples(ns *stele.Namespace, of []*group) {
 				break
 			}
 		}
+		if recorded && len(rule.Examples) == 0 && !v.isListed() {
+			unshown = append(unshown, g)
+		}
 		size += sizeOf(rule)
+	}
+	if c.dropUnshown(unshown, of) {
+		return true
 	}
 	total := 0
 	for i := range ns.Rules {
@@ -179,7 +213,7 @@ func (c *compiler) addExamples(ns *stele.Namespace, of []*group) {
 		for _, g := range of {
 			g.err = refusal("webrules.too-many", "the folder needs {rules} rules with {bytes} bytes of text; a namespace has {most} rules with {room} bytes", total, size, stele.MaxRules, stele.MaxRuleText)
 		}
-		return
+		return false
 	}
 	for i := range ns.Rules {
 		if len(ns.Rules[i].Examples) == 0 {
@@ -192,6 +226,23 @@ func (c *compiler) addExamples(ns *stele.Namespace, of []*group) {
 			c.noteUsed(of[i], t)
 		}
 	}
+	return false
+}
+
+// dropUnshown refuses groups for which no example was found although their rules may answer for names, and all groups that would
+// answer for these names in their place. It reports whether there were some: the others are tried again then.
+func (c *compiler) dropUnshown(unshown, of []*group) bool {
+	for _, g := range unshown {
+		if g.err == nil {
+			g.err = refusal("webrules.no-example", "all names of it that were tried have redirects of their own, so that nothing shows what the rule does")
+		}
+		for _, other := range of {
+			if other != g && other.err == nil && c.relate(other.rule, g.rule) != disjoint {
+				other.err = refusal("webrules.answers-for-refused", "it would also answer for names of line {line}, which is refused", g.rule.Line)
+			}
+		}
+	}
+	return len(unshown) > 0
 }
 
 // noteUsed notes which directive answers for names of a group.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Rule is a directive that answers for names: a RewriteRule with its conditions, a Redirect or a RedirectMatch.
@@ -27,9 +28,10 @@ type Rule struct {
 	escape bool   // characters of the URL are percent-encoded, as Apache httpd does unless told not to
 	status int
 
-	open  bool  // later rules are tried after it has answered
-	never bool  // it answers for no name of the folder
-	err   error // why what it answers is not known
+	open    bool  // later rules are tried after it has answered
+	chained bool  // the next rule is passed over where this one does not match
+	never   bool  // it answers for no name of the folder
+	err     error // why what it answers is not known
 }
 
 // groupsOfCondition is added to the number of a group of the last condition, which is 1 to 9.
@@ -88,6 +90,11 @@ func Parse(text, path string) *File {
 			f.Ignored = append(f.Ignored, d.text)
 		default: // Header, AddType, Options and others that change no redirect
 			f.Ignored = append(f.Ignored, d.text)
+		}
+	}
+	for i, r := range f.Rules {
+		if r.chained && i+1 < len(f.Rules) { // for names that r does not match the next one is passed over
+			f.Rules[i+1].fail(refusal("webrules.in-a-chain", "the rule is chained to that of line {line}, which has no counterpart here", r.Line))
 		}
 	}
 	if !engine {
@@ -266,6 +273,9 @@ func (r *Rule) readFlags(text string) (fold, final bool) {
 			if r.status == 0 {
 				r.fail(refusal("webrules.status-unknown", "the status {status} has no counterpart here", value))
 			}
+		case "C", "CHAIN":
+			r.chained = true
+			r.fail(refusal("webrules.flag-unknown", "the flag {flag} has no counterpart here", flag))
 		case "G", "GONE":
 			r.status, final = 410, true
 		default:
@@ -463,7 +473,7 @@ func below(tree *syntax.Regexp, path string, fold bool) (*syntax.Regexp, bool) {
 	}
 	out := *tree
 	lit := *tree.Sub[1]
-	lit.Rune = lit.Rune[len(path):]
+	lit.Rune = lit.Rune[utf8.RuneCountInString(path):]
 	out.Sub = slices.Clone(tree.Sub)
 	if out.Sub[1] = &lit; len(lit.Rune) == 0 {
 		out.Sub = slices.Delete(out.Sub, 1, 2)

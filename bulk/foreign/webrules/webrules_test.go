@@ -2,6 +2,7 @@ package webrules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,84 @@ func TestWorkBounded(t *testing.T) {
 	if n := result.Read + len(result.Refused) + len(result.Idle); n != len(list) || len(result.Refused) == 0 {
 		t.Errorf("%d of %d directives are accounted for, %d of them refused", n, len(list), len(result.Refused))
 	}
+}
+
+// TestAsApache: what is easily read otherwise than Apache httpd reads it. Want has a line for each record: the name, and where its first target
+// leads; names that are refused stand behind "-".
+func TestAsApache(t *testing.T) {
+	words := make([]string, 20)
+	for i := range words {
+		words[i] = fmt.Sprintf("w%02d", i+1)
+	}
+	own := ""
+	for _, w := range words {
+		own += "RewriteRule ^" + w + "$ https://example.org/own/" + w + " [R,L]\n"
+	}
+	for name, tt := range map[string]struct {
+		text    string
+		records []string
+		rules   int
+		refused []int
+	}{
+		"the last condition has OR": {"RewriteCond %{HTTP_ACCEPT} text/html [OR]\nRewriteRule ^x$ https://example.org/x.html [R=303,L]\nRewriteRule ^x$ https://example.org/x.ttl [R=303,L]\n",
+			[]string{"x https://example.org/x.html"}, 0, nil},
+		"a chain": {"RewriteRule ^a/ - [C]\nRewriteRule ^b$ https://example.org/b [R,L]\nRewriteRule ^c$ https://example.org/c [R,L]\n",
+			[]string{"c https://example.org/c"}, 0, []int{2, 3}},
+		"a name in a folder with a file of its own": {"RewriteRule ^v1/spec$ https://example.org/old [R,L]\nRewriteRule ^v2/spec$ https://example.org/new [R,L]\n",
+			[]string{"v2/spec https://example.org/new"}, 0, []int{2}},
+		"a form whose names have redirects of their own": {own + "RewriteRule ^(" + strings.Join(words, "|") + "|w99)$ https://example.org/some [R,L]\nRewriteRule ^(.*)$ https://example.org/all/$1 [R,L]\n",
+			nil, 2, nil},
+		"a form all of whose names have redirects of their own": {own + "RewriteRule ^(" + strings.Join(words, "|") + ")$ https://example.org/some [R,L]\nRewriteRule ^(.*)$ https://example.org/all/$1 [R,L]\n",
+			nil, 1, nil},
+	} {
+		o := options(t)
+		o.Folders = []string{"v1"}
+		result := Compile(Parse(on+tt.text, o.Path).Rules, o)
+		var records []string
+		for _, r := range result.Records {
+			if len(r.Targets) != 1 {
+				t.Errorf("%s: %s has %d targets", name, r.Name, len(r.Targets))
+				continue
+			}
+			records = append(records, r.Name+" "+r.Targets[0].URL)
+		}
+		var refused []int
+		for _, r := range result.Refused {
+			refused = append(refused, r.Rule.Line)
+		}
+		slices.Sort(refused)
+		if tt.records != nil && !slices.Equal(records, tt.records) || len(result.Rules) != tt.rules || !slices.Equal(refused, tt.refused) {
+			t.Errorf("%s: records %q, %d rules, refused %v", name, records, len(result.Rules), refused)
+		}
+	}
+}
+
+// TestUnshown: if all names of a form that are tried have redirects of their own, others may not: neither the form nor what would answer for its
+// names in its place becomes a rule.
+func TestUnshown(t *testing.T) {
+	o := options(t)
+	const rule = "RewriteRule ^k([0-9]{2})$ https://example.org/some/$1 [R,L]\n"
+	form := Parse(on+rule, o.Path).Rules[0]
+	tried := make(map[string]bool)
+	text := on
+	for _, name := range form.variants[0].samples(false) {
+		if !tried[name] {
+			tried[name] = true
+			text += "RewriteRule ^" + name + "$ https://example.org/own [R,L]\n"
+		}
+	}
+	text += rule + "RewriteRule ^(.*)$ https://example.org/all/$1 [R,L]\n"
+	result := Compile(Parse(text, o.Path).Rules, o)
+	if len(result.Rules) != 0 || len(result.Refused) != 2 || len(result.Records) != len(tried) {
+		t.Errorf("%v rules, %v refused, %d records of %d", result.Texts, result.Refused, len(result.Records), len(tried))
+	}
+}
+
+// TestFolderBeyondASCII: a folder whose name has letters of several bytes.
+func TestFolderBeyondASCII(t *testing.T) {
+	o := options(t)
+	o.Path = "/f/é/"
+	Compile(Parse("Redirect /f/é/ https://example.org/\nRedirect /f/é/x https://example.org/x\n", o.Path).Rules, o)
 }
 
 // TestHostile: every directive of files that hostile users might give is accounted for.
