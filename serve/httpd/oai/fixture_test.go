@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 type repository struct {
 	t         testing.TB
 	now       time.Time
+	stopped   atomic.Pointer[time.Time] // the clock stands still here, for requests of other processes; nil: it shows now
 	store     *mem.Store
 	schemes   *stele.Schemes
 	registrar *registrar.Registrar
@@ -39,7 +41,12 @@ type repository struct {
 func newRepository(t testing.TB, page int, change ...func(*httpd.Options)) *repository {
 	t.Helper()
 	s := &repository{t: t, now: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC), ctx: auth.With(t.Context(), auth.Local())}
-	clock := func() time.Time { return s.now }
+	clock := func() time.Time {
+		if at := s.stopped.Load(); at != nil {
+			return *at
+		}
+		return s.now
+	}
 	var err error
 	if s.schemes, err = all.New(all.Config{Now: clock}); err != nil {
 		t.Fatal(err)

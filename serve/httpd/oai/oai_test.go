@@ -307,6 +307,8 @@ func TestRealHarvester(t *testing.T) {
 		want += fmt.Sprintf("%s %s there Rain & <snow> of %s\n", name, s.now.Format("2006-01-02T15:04:05Z"), name)
 	}
 	want += "one ark:12345/x5a00\n"
+	now := s.now
+	s.stopped.Store(&now)
 	for _, format := range []string{"oai_dc", "oai_datacite"} {
 		out, err := exec.CommandContext(t.Context(), "perl", "-e", harvestAll, s.url+oai.Root, format).CombinedOutput()
 		if err != nil || string(out) != want {
