@@ -124,3 +124,10 @@ func (w *jsonWriter) string(s string) {
 	}
 	w.b = append(w.b, '"')
 }
+
+// AppendString appends a string in JSON, as RFC 8785 has it, to b. Bytes that are not UTF-8 become U+FFFD.
+func AppendString(b []byte, s string) []byte {
+	w := jsonWriter{b: b}
+	w.string(s)
+	return w.b
+}

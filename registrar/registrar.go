@@ -42,6 +42,10 @@ type Options struct {
 	// search index's Offer. They do not change any more.
 	OnIngest func(records []*stele.Record)
 
+	// OnErase is called before the versions of a record up to one are erased, and returns the cells that change with the same commit: the
+	// transparency log's Erase. It may be nil.
+	OnErase func(ctx context.Context, id stele.ID, upTo uint64) ([]stele.CellChange, error)
+
 	// OnNamespaces is called in the same way after a commit of a namespace: the
 	// resolver's InvalidateNamespaces.
 	OnNamespaces func()

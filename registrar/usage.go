@@ -44,18 +44,8 @@ func (r *Registrar) UsageValues(ctx context.Context, names []string) ([][]byte, 
 			return nil, err
 		}
 	}
-	if many, ok := r.store.(stele.CellGatherer); ok {
-		values, err := many.GatherCells(ctx, names)
-		return values, tell(opUsage, err)
-	}
-	values := make([][]byte, len(names))
-	for i, name := range names {
-		var err error
-		if values[i], err = r.store.Cell(ctx, name); err != nil {
-			return nil, tell(opUsage, err)
-		}
-	}
-	return values, nil
+	values, err := r.gatherCells(ctx, names)
+	return values, tell(opUsage, err)
 }
 
 // UsageList yields the cells of figures whose names begin with a text and come after another, in order.

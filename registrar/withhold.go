@@ -3,6 +3,7 @@ package registrar
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -36,13 +37,34 @@ func (r *Registrar) Redact(ctx context.Context, name stele.ID, ifVersion uint64,
 			return nil, err
 		}
 	}
-	return r.reviseWith(ctx, op, name, ifVersion, func(next *stele.Record) error {
+	erase := func(next *stele.Record) error {
 		blank(next)
 		next.State, next.Redacted = stele.Withdrawn, true
 		next.Tombstone = &stele.Tombstone{Reason: reason, At: r.now()}
 		next.Withheld.Erased = next.Version // of the version before; it gets its own number later
 		return nil
-	}, proposals...)
+	}
+	if rec == nil || r.o.OnErase == nil {
+		return r.reviseWith(ctx, op, name, ifVersion, erase, proposals...)
+	}
+	for attempt := 1; ; attempt++ {
+		// The log keeps the digests of what is erased, with the same commit.
+		logged, err := r.o.OnErase(ctx, rec.ID, rec.Version)
+		if err != nil {
+			return nil, tell(op, err)
+		}
+		version := rec.Version
+		if ifVersion != 0 {
+			version = ifVersion
+		}
+		done, err := r.reviseWith(ctx, op, name, version, erase, append(slices.Clone(proposals), logged...)...)
+		if err == nil || ifVersion != 0 && ifVersion != rec.Version || !r.again(ctx, err, attempt) {
+			return done, err
+		}
+		if rec, err = r.store.Record(ctx, name); err != nil {
+			return nil, tell(op, err)
+		}
+	}
 }
 
 // Disavow declares that versions of a record, from first to last, are not to be used: a

@@ -1,0 +1,176 @@
+package transparency
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/stele-id/stele"
+)
+
+// Checkpoint is the root of a log at a size.
+type Checkpoint struct {
+	Origin string
+	Size   uint64
+	Root   tlog.Hash
+}
+
+// String returns the text that is signed.
+func (c *Checkpoint) String() string {
+	return c.Origin + "\n" + strconv.FormatUint(c.Size, 10) + "\n" + base64.StdEncoding.EncodeToString(c.Root[:]) + "\n"
+}
+
+// maxCheckpoint is how long a signed checkpoint may be.
+const maxCheckpoint = 64 << 10
+
+// ParseCheckpoint reads the text of a checkpoint, without its signatures.
+func ParseCheckpoint(text string) (*Checkpoint, error) {
+	lines := strings.SplitN(text, "\n", 4)
+	if len(lines) < 4 || lines[0] == "" {
+		return nil, badCheckpoint("it has not three lines")
+	}
+	size, err := strconv.ParseUint(lines[1], 10, 63)
+	if err != nil || strconv.FormatUint(size, 10) != lines[1] || size > maxTreeSize {
+		return nil, badCheckpoint("its size is not a number")
+	}
+	root, err := base64.StdEncoding.Strict().DecodeString(lines[2])
+	if err != nil || len(root) != tlog.HashSize {
+		return nil, badCheckpoint("its hash is not one in base64")
+	}
+	c := &Checkpoint{Origin: lines[0], Size: size}
+	copy(c.Root[:], root)
+	return c, nil
+}
+
+func badCheckpoint(why string) error {
+	return &stele.Error{Op: "read checkpoint", Kind: stele.Invalid, Err: stele.Messagef("log.checkpoint-malformed", "this is not the checkpoint of a log: {reason}", why)}
+}
+
+// Cosignature says that a witness has seen a checkpoint.
+type Cosignature struct {
+	Witness string
+	At      time.Time
+}
+
+// OpenCheckpoint checks a signed checkpoint. It is Invalid if none of the keys of logs has signed it, or a signature of a known
+// key is wrong. It returns which of the known witnesses have co-signed it.
+func OpenCheckpoint(text []byte, keys []PublicKey) (*Checkpoint, []Cosignature, error) {
+	if len(text) > maxCheckpoint {
+		return nil, nil, badCheckpoint("it is too long")
+	}
+	n, err := openNote(text, keys)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := ParseCheckpoint(n.Text)
+	if err != nil {
+		return nil, nil, err
+	}
+	signed := false
+	var cosigned []Cosignature
+	for _, s := range n.Sigs {
+		for _, k := range keys {
+			v := verifier{k, s.Name}
+			switch {
+			case v.KeyHash() != s.Hash:
+			case !k.Cosign:
+				signed = signed || isEra(c.Origin, k.Name)
+			case k.Name == s.Name:
+				sig, err := base64.StdEncoding.DecodeString(s.Base64)
+				if err != nil || len(sig) < keyHashBytes {
+					continue
+				}
+				if at, ok := v.cosigned([]byte(n.Text), sig[keyHashBytes:]); ok {
+					cosigned = append(cosigned, Cosignature{k.Name, at})
+				}
+			}
+		}
+	}
+	if !signed {
+		return nil, nil, &stele.Error{Op: "check checkpoint", Kind: stele.Invalid, Err: ErrUnsigned}
+	}
+	return c, cosigned, nil
+}
+
+// Published is the checkpoint that a registry shows.
+type Published struct {
+	Note string    `json:"note"` // the signed checkpoint, with co-signatures
+	At   time.Time `json:"at"`   // when it was signed
+}
+
+// Published returns the last checkpoint; the zero one if there is none yet.
+func (l *Log) Published(ctx context.Context) (p Published, err error) {
+	p, _, err = l.published(ctx)
+	return p, err
+}
+
+func (l *Log) published(ctx context.Context) (p Published, cell []byte, err error) {
+	cell, err = l.o.Cells.LogCell(ctx, checkpointCell)
+	if err != nil || cell == nil {
+		return p, nil, err
+	}
+	if json.Unmarshal(cell, &p) != nil {
+		return p, nil, damaged(checkpointCell)
+	}
+	return p, cell, nil
+}
+
+// Sign makes a checkpoint of the log as it is, unless the last one says the same and has the signatures of all keys.
+func (l *Log) Sign(ctx context.Context, keys *Keys) (p Published, err error) {
+	for range maxTries {
+		if p, err = l.sign(ctx, keys); stele.KindOf(err) != stele.Conflict {
+			break
+		}
+	}
+	return p, err
+}
+
+func (l *Log) sign(ctx context.Context, keys *Keys) (Published, error) {
+	at, err := l.read(ctx)
+	if err != nil {
+		return Published{}, err
+	}
+	before, cell, err := l.published(ctx)
+	if err != nil {
+		return Published{}, err
+	}
+	c := Checkpoint{Origin: eraOrigin(keys.Origin, at.Eras), Size: at.Size}
+	if c.Root, err = tlog.TreeHash(int64(at.Size), newHashReader(ctx, l.o.Cells)); err != nil {
+		return Published{}, err
+	}
+	if old, err := ParseCheckpoint(before.Note); err == nil && old.Origin == c.Origin && old.Size > c.Size {
+		return before, nil // another server was faster
+	}
+	var signers []note.Signer
+	for _, k := range keys.List {
+		if k.Retired.IsZero() || l.o.Now().Before(k.Retired) {
+			signers = append(signers, signer{c.Origin, k.Private})
+		}
+	}
+	if len(signers) == 0 {
+		return Published{}, &stele.Error{Op: "sign checkpoint", Kind: stele.Conflict, Err: stele.Messagef("log.no-signing-key", "the log has no key that signs; 'stele log key --roll' makes one")}
+	}
+	text, err := note.Sign(&note.Note{Text: c.String()}, signers...)
+	if err != nil {
+		return Published{}, &stele.Error{Op: "sign checkpoint", Kind: stele.Internal, Err: err}
+	}
+	if strings.HasPrefix(before.Note, string(text)) {
+		return before, nil // with co-signatures, perhaps
+	}
+	p := Published{Note: string(text), At: l.o.Now().UTC()}
+	return p, l.publish(ctx, cell, p)
+}
+
+func (l *Log) publish(ctx context.Context, before []byte, p Published) error {
+	after, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return l.o.Cells.KeepLog(ctx, stele.CellChange{Name: checkpointCell, Before: before, After: after})
+}

@@ -1,0 +1,132 @@
+package transparency
+
+import (
+	"context"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/stele-id/stele"
+)
+
+// Verify checks the log against the registry: that each leaf is what the feed and the versions give, that the tiles have the
+// hashes of those below, that each leaf is found by its name, and that the last checkpoint is that of the log. It calls report
+// for each that is not so. Changes that the log has not come to yet are not a problem.
+func (l *Log) Verify(ctx context.Context, report func(*stele.Message)) error {
+	p, err := l.load(ctx)
+	if err != nil {
+		if stele.KindOf(err) != stele.Internal {
+			return err
+		}
+		report(stele.Messagef("log.state-damaged", "The log can't be read: {cause}.", err))
+		return nil
+	}
+	if p.Size == 0 {
+		return nil
+	}
+	if err := l.checkMark(ctx, p); err != nil {
+		if stele.KindOf(err) != stele.Internal {
+			return err
+		}
+		report(stele.Messagef("log.feed-other-than-log", "The log does not belong to this change feed: change {change} is another one.", p.Size))
+		return nil
+	}
+	if err := l.verifyLeaves(ctx, p, report); err != nil {
+		return err
+	}
+	return l.verifyTiles(ctx, p, report)
+}
+
+func (l *Log) verifyLeaves(ctx context.Context, p *position, report func(*stele.Message)) error {
+	for n := uint64(0); n*tileWidth < p.Size; n++ {
+		tile, err := l.o.Cells.LogCell(ctx, tileCell(0, n))
+		if err != nil {
+			return err
+		}
+		count := int(min(p.Size-n*tileWidth, tileWidth))
+		if leavesIn(tile) < count {
+			report(stele.Messagef("log.tile-damaged", "The log lacks leaves: the cell {cell} is missing, damaged or too short.", tileCell(0, n)))
+			continue
+		}
+		if err := l.verifyTile(ctx, p, n*tileWidth, tile, count, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyTile checks the leaves of one tile.
+func (l *Log) verifyTile(ctx context.Context, p *position, first uint64, tile []byte, count int, report func(*stele.Message)) error {
+	list := make([]entry, 0, count)
+	for c, err := range l.o.Source.Changes(ctx, first) {
+		if err != nil {
+			return err
+		}
+		if list = append(list, entry{change: c, kept: readKept(tile, len(list))}); len(list) == count {
+			break
+		}
+	}
+	if err := l.content(ctx, list); err != nil {
+		return err
+	}
+	for i := range list {
+		e := &list[i]
+		kind, name := subject(&e.change)
+		leaf := first + uint64(i)
+		err := l.again(ctx, p, e, leaf)
+		if err == nil {
+			if found, _, ferr := l.find(ctx, p, kind, name, e.change.Version); ferr != nil || found != leaf {
+				if stele.KindOf(ferr) == stele.NotFound || ferr == nil {
+					report(stele.Messagef("log.leaf-not-found", "The log does not find change {change}, version {version} of {name}, by its name.", leaf+1, e.change.Version, name))
+				} else {
+					err = ferr
+				}
+			}
+		}
+		if err != nil {
+			if stele.KindOf(err) != stele.Internal {
+				return err
+			}
+			report(stele.Messagef("log.leaf-other-than-registry", "Change {change}, version {version} of {name}, is not what the log has of it.", leaf+1, e.change.Version, name))
+		}
+	}
+	return nil
+}
+
+// verifyTiles checks the levels above the leaves, and the checkpoint.
+func (l *Log) verifyTiles(ctx context.Context, p *position, report func(*stele.Message)) error {
+	r := newHashReader(ctx, l.o.Cells)
+	for level, n := 1, p.Size/tileWidth; n > 0; level, n = level+1, n/tileWidth {
+		for i := range n {
+			clear(r.tiles)
+			below, err := r.tile(level-1, i)
+			if err == nil && len(below) == tileWidth*tlog.HashSize {
+				var above []byte
+				if above, err = r.tile(level, i/tileWidth); err == nil {
+					at := int(i%tileWidth) * tlog.HashSize
+					root := rootOf(below)
+					if len(above) >= at+tlog.HashSize && string(above[at:at+tlog.HashSize]) == string(root[:]) {
+						continue
+					}
+				}
+			}
+			if err != nil && stele.KindOf(err) != stele.Internal {
+				return err
+			}
+			report(stele.Messagef("log.tile-not-that-of-level-below", "Tile {tile} of level {level} of the log does not belong to the level below it.", i/tileWidth, level))
+		}
+	}
+	shown, err := l.Published(ctx)
+	if err != nil || shown.Note == "" {
+		return err
+	}
+	c, err := ParseCheckpoint(shown.Note)
+	if err == nil && c.Size <= p.Size {
+		clear(r.tiles)
+		root, err := tlog.TreeHash(int64(c.Size), r)
+		if err == nil && root == c.Root {
+			return nil
+		}
+	}
+	report(stele.Messagef("log.checkpoint-other-than-log", "The last checkpoint is not one of this log."))
+	return nil
+}
