@@ -19,7 +19,7 @@ import (
 const secretCell = "secret key"
 
 // secretMarks begin the names of the cells that hold secrets.
-var secretMarks = []string{zonekey.CellPrefix, zonekey.TSIGCellPrefix, password.Cells, LetterCells, HandleSecretCells, handleSiteCell}
+var secretMarks = []string{zonekey.CellPrefix, zonekey.TSIGCellPrefix, password.Cells, LetterCells, HandleSecretCells, handleSiteCell, logKeysCell}
 
 // LetterCells are the cells of letters that wait to be sent.
 const LetterCells = WorkCells + "letter "
@@ -64,6 +64,9 @@ func withPasswords(codec SecretCodec) SecretCodec {
 			return after, err
 		}
 		if after, ours, err := sealSiteCell(c, seal); ours {
+			return after, err
+		}
+		if after, ours, err := sealLogKeysCell(c, seal); ours {
 			return after, err
 		}
 		return codec(c, seal)

@@ -10,6 +10,7 @@ package registry
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/search"
 	"github.com/stele-id/stele/secret"
+	"github.com/stele-id/stele/transparency"
 )
 
 // Publisher publishes zones from what it keeps of the registry; package publish has one.
@@ -44,6 +46,7 @@ type Registry struct {
 	Published Publisher      // of the zones that are answered for; nil if none are
 	Follower  *Follower      // of what other processes write; nil if none do
 	Search    *search.Finder // nil if no search index is open; see OpenSearch
+	Log       *transparency.Log
 
 	temporary   string                            // the folder of the search index, if Close removes it
 	place       Place                             // the zero Place if it is not known
@@ -70,10 +73,13 @@ func New(store stele.Store, schemes *stele.Schemes, o Options) *Registry {
 	o.Resolver.Now, o.Resolver.Random, o.Resolver.Lagging = o.Now, o.Random, r.lagging
 	r.Resolver = resolver.New(store, schemes, o.Resolver)
 	r.Registrar = registrar.New(store, schemes, registrar.Options{
-		Now:          o.Now,
-		Log:          o.Log,
-		OnCommit:     r.Committed,
-		OnIngest:     r.offer,
+		Now:      o.Now,
+		Log:      o.Log,
+		OnCommit: r.Committed,
+		OnIngest: r.offer,
+		OnErase: func(ctx context.Context, id stele.ID, upTo uint64) ([]stele.CellChange, error) {
+			return r.Log.Erase(ctx, id, upTo)
+		},
 		OnNamespaces: r.NamespacesCommitted,
 		OnAccess:     r.Directory.Forget,
 		BlockSize:    o.BlockSize,
@@ -82,6 +88,10 @@ func New(store stele.Store, schemes *stele.Schemes, o Options) *Registry {
 		Transfer:     o.Transfer,
 		Shared:       o.Shared,
 		Lagging:      r.lagging,
+	})
+	r.Log = transparency.New(transparency.Options{
+		Source: store, Cells: r.Registrar, Lagging: r.lagging, Random: rand.Reader, Now: o.Now, Log: o.Log,
+		Listed: func(ctx context.Context) (transparency.Listed, error) { return r.Registrar.Public(ctx) },
 	})
 	return r
 }
@@ -138,6 +148,7 @@ func (r *Registry) Committed(records ...*stele.Record) {
 	if r.Search != nil {
 		r.Search.Index.Notify()
 	}
+	r.Log.Notify()
 }
 
 // offer hands records of an import to the search index while they are in memory.

@@ -94,7 +94,7 @@ var rooms = []room{
 	{folder: "search", may: ".", tests: "store/mem store/pebble store/postgres scheme/all"}, // it reads a store, and knows none
 
 	{folder: "registry/access", may: ". document links internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search usage", tests: "scheme/all serve/api serve/httpd store/mem web web/language"},
-	{folder: "registry", may: ". internal/disk auth client outbound publish registrar resolver search secret store/*", tests: "store/mem scheme/all"},
+	{folder: "registry", may: ". internal/disk auth client outbound publish registrar resolver search secret store/* transparency", tests: "store/mem scheme/all"},
 	{folder: "bulk/job", may: ". auth bulk bulk/foreign registrar", tests: "store/mem scheme/all"},
 	{folder: "mail/digest", may: ". document/apijson auth bulk mail publish/zonekey registrar web", tests: "secret store/mem store/postgres scheme/all"},
 	{folder: "mail/mailtest"}, // a mail server for tests

@@ -1,0 +1,95 @@
+package transparency
+
+import (
+	"context"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// Signing is how checkpoints are made.
+type Signing struct {
+	// Keys returns the keys of the log. Nil keys say that there are none: the log is kept, and not signed.
+	Keys func(ctx context.Context) (*Keys, error)
+
+	Interval time.Duration // between checkpoints, at least
+
+	// Published is called with each new checkpoint, to collect co-signatures; it may be nil.
+	Published func(ctx context.Context, p Published)
+}
+
+// lookEvery is how often Run looks for changes that it was not told of.
+const lookEvery = time.Second
+
+// Run keeps the log up to date, and signs checkpoints, until the context ends.
+func (l *Log) Run(ctx context.Context, s Signing) {
+	tick := time.NewTicker(min(lookEvery, max(s.Interval, time.Millisecond)))
+	defer tick.Stop()
+	var signed time.Time
+	failed := ""
+	for ctx.Err() == nil {
+		err := l.CatchUp(ctx, nil)
+		if err == nil && (signed.IsZero() || l.o.Now().Sub(signed) >= s.Interval) {
+			signed = l.o.Now()
+			err = l.signOnce(ctx, s)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		failed = l.tell(err, failed)
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+// tell logs a failure once, and its end.
+func (l *Log) tell(err error, before string) string {
+	switch {
+	case err != nil && err.Error() != before:
+		l.o.Log.Warn("the transparency log can't follow the registry; it is tried again", "error", err.Error())
+		return err.Error()
+	case err == nil && before != "":
+		l.o.Log.Info("the transparency log follows the registry again")
+		return ""
+	}
+	return before
+}
+
+func (l *Log) signOnce(ctx context.Context, s Signing) error {
+	keys, err := s.Keys(ctx)
+	if err != nil || keys == nil {
+		return err
+	}
+	before, err := l.Published(ctx)
+	if err != nil {
+		return err
+	}
+	after, err := l.Sign(ctx, keys)
+	if err != nil {
+		return err
+	}
+	if s.Published != nil && after.Note != before.Note {
+		s.Published(ctx, after)
+	}
+	return nil
+}
+
+// AddCosignatures adds lines of co-signatures to the last checkpoint, if it is still the one that they are about. The caller has checked them.
+func (l *Log) AddCosignatures(ctx context.Context, about Published, lines string) error {
+	for range maxTries {
+		now, cell, err := l.published(ctx)
+		if err != nil {
+			return err
+		}
+		if len(now.Note) < len(about.Note) || now.Note[:len(about.Note)] != about.Note || now.At != about.At {
+			return nil // there is a newer one
+		}
+		now.Note += lines
+		if err = l.publish(ctx, cell, now); stele.KindOf(err) != stele.Conflict {
+			return err
+		}
+	}
+	return nil
+}
