@@ -180,6 +180,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.backupCommand(),
 			p.restoreCommand(),
 			p.verifyCommand(),
+			p.logCommand(),
 			p.storeCommand(),
 			p.secretCommand(),
 		}},

@@ -22,7 +22,7 @@ var verbsMeant = map[string][]string{
 	"undelete": {"reinstate"}, "restore-record": {"reinstate"},
 	"list": {"ls"}, "search": {"find"}, "query": {"find"}, "grep": {"find"}, "dir": {"ls"}, "lookup": {"resolve", "show"},
 	"info": {"show", "explain"}, "view": {"show"}, "read": {"show"}, "parse": {"explain"}, "validate": {"explain"},
-	"edit": {"update"}, "set": {"update"}, "change": {"update"}, "modify": {"update"}, "log": {"history"}, "versions": {"history"},
+	"edit": {"update"}, "set": {"update"}, "change": {"update"}, "modify": {"update"}, "versions": {"history"},
 	"start": {"serve"}, "run": {"serve"}, "server": {"serve"}, "daemon": {"serve"}, "demo": {"serve --demo"},
 	"check": {"verify", "doctor"}, "fsck": {"verify"}, "status": {"doctor", "store status"}, "health": {"doctor"},
 	"migrate": {"store migrate"}, "upgrade": {"store migrate"}, "copy": {"store copy"}, "move": {"store copy"},
