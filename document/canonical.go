@@ -1,7 +1,6 @@
 package document
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"unicode/utf16"
@@ -23,75 +22,142 @@ var errNotUTF8 = stele.Messagef("document.no-canonical-form", "a text in it is n
 // document under RFC 8785, with numbers above 2^53-1 as strings. The error is of Kind Invalid if
 // a text of the record is not UTF-8, which no valid record has.
 func CanonicalRecord(r *stele.Record) ([]byte, error) {
-	w := jsonWriter{}
-	w.record(r)
-	return w.canonical(r.ID)
+	var c Canonical
+	return c.AppendRecord(nil, r)
 }
 
 // CanonicalNamespace returns the canonical form of a namespace, as [CanonicalRecord] does.
 func CanonicalNamespace(n *stele.Namespace) ([]byte, error) {
-	w := jsonWriter{}
-	w.namespace(n)
-	return w.canonical(stele.ID{})
+	var c Canonical
+	return c.AppendNamespace(nil, n)
 }
 
-// canonical returns the canonical form of what was written.
-func (w *jsonWriter) canonical(id stele.ID) ([]byte, error) {
+// Canonical writes canonical forms, and uses its memory again. The zero value is ready. One goroutine at a time may use it.
+type Canonical struct{ w sortedWriter }
+
+// AppendRecord appends the canonical form of a record to b.
+func (c *Canonical) AppendRecord(b []byte, r *stele.Record) ([]byte, error) {
+	c.w.begin(b)
+	c.w.record(r)
+	return c.w.end(r.ID)
+}
+
+// AppendNamespace appends the canonical form of a namespace to b.
+func (c *Canonical) AppendNamespace(b []byte, n *stele.Namespace) ([]byte, error) {
+	c.w.begin(b)
+	c.w.namespace(n)
+	return c.w.end(stele.ID{})
+}
+
+// AppendBoth appends two canonical forms: to full that of a record, and to open that of the same record without By, Import and
+// Readers. The record is written once.
+func (c *Canonical) AppendBoth(full, open []byte, r *stele.Record) (fullAfter, openAfter []byte, err error) {
+	begin := len(full)
+	full, err = c.AppendRecord(full, r)
+	if err != nil {
+		return full, open, err
+	}
+	for _, cut := range c.w.cuts {
+		open = append(open, full[begin:cut.from]...)
+		begin = cut.to
+	}
+	return full, append(open, full[begin:]...), nil
+}
+
+// sortedWriter writes documents with the members of each object in the order of RFC 8785, section 3.2.3. The names of members are
+// ASCII, except for keys of metadata, so their order is that of their octets; each function below has them in it.
+type sortedWriter struct {
+	jsonWriter
+	keys []string // of metadata
+	cuts []cut    // members that [Canonical.AppendBoth] leaves out
+}
+
+// cut is a part of what was written.
+type cut struct{ from, to int }
+
+func (w *sortedWriter) begin(b []byte) {
+	w.b, w.damaged, w.cuts = b, false, w.cuts[:0]
+}
+
+// end returns what was written.
+func (w *sortedWriter) end(id stele.ID) ([]byte, error) {
+	b := w.b
+	w.b = nil // it is the caller's
 	if w.damaged {
-		return nil, &stele.Error{Op: "canonicalise", ID: id, Kind: stele.Invalid, Err: errNotUTF8}
+		return b, &stele.Error{Op: "canonicalise", ID: id, Kind: stele.Invalid, Err: errNotUTF8}
 	}
-	var j jsonReader
-	j.start(string(w.b))
-	return appendCanonical(make([]byte, 0, len(w.b)), &j), nil
+	return b, nil
 }
 
-// appendCanonical appends the next value in its canonical form. Strings and literals are
-// written canonically already.
-func appendCanonical(b []byte, j *jsonReader) []byte {
-	begin := j.pos
-	switch j.peek() {
-	case '{':
-		return appendSorted(b, j)
-	case '[':
-		b = append(b, '[')
-		j.array(math.MaxInt, func(i int) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendCanonical(b, j)
-		})
-		return append(b, ']')
-	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		number := j.number()
-		if v, err := strconv.ParseUint(number, 10, 64); err == nil && v > maxExact {
-			return append(append(append(b, '"'), number...), '"')
-		}
-		return append(b, number...)
+// number writes a number that is not 0, as a string if it is too large for some readers.
+func (w *sortedWriter) number(name string, value uint64) { w.numberUnless(name, value, 0) }
+
+// numberUnless is number for one that reading gives back if it is missing.
+func (w *sortedWriter) numberUnless(name string, value, missing uint64) {
+	if value == missing {
+		return
 	}
-	j.skip(0)
-	return append(b, j.text[begin:j.pos]...)
+	w.name(name)
+	w.digits(value)
 }
 
-// appendSorted appends an object, its members sorted by the UTF-16 of their names (RFC 8785,
-// section 3.2.3).
-func appendSorted(b []byte, j *jsonReader) []byte {
-	type member struct {
-		name  string
-		key   []uint16
-		value []byte
+func (w *sortedWriter) digits(value uint64) {
+	if value > maxExact {
+		w.b = append(w.b, '"')
+		w.b = strconv.AppendUint(w.b, value, 10)
+		w.b = append(w.b, '"')
+		return
 	}
-	var list []member
-	j.members(func(name string) {
-		list = append(list, member{name, utf16.Encode([]rune(name)), appendCanonical(nil, j)})
-	})
-	slices.SortFunc(list, func(a, b member) int { return slices.Compare(a.key, b.key) })
-	w := jsonWriter{b: append(b, '{')}
-	for i, m := range list {
-		if i > 0 {
-			w.b = append(w.b, ',')
+	w.b = strconv.AppendUint(w.b, value, 10)
+}
+
+func (w *sortedWriter) status(status int) {
+	if status > 0 {
+		w.number("status", uint64(status))
+	} else {
+		w.jsonWriter.status(status)
+	}
+}
+
+// metadata writes an object whose members people name.
+func (w *sortedWriter) metadata(m stele.Metadata) {
+	if len(m) == 0 {
+		return
+	}
+	w.keys = w.keys[:0]
+	plain := true
+	for key := range m {
+		w.keys = append(w.keys, key)
+		plain = plain && ordersAsBytes(key)
+	}
+	if plain {
+		slices.Sort(w.keys)
+	} else {
+		slices.SortFunc(w.keys, compareUTF16)
+	}
+	w.name("metadata")
+	w.open('{')
+	for _, key := range w.keys {
+		w.comma()
+		w.string(key)
+		w.b = append(w.b, ':')
+		w.string(m[key])
+	}
+	w.close('}')
+	clear(w.keys)
+}
+
+// ordersAsBytes reports whether a text has no character from U+E000 on: among those the order of UTF-16 is not that of UTF-8.
+func ordersAsBytes(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0xee {
+			return false
 		}
-		w.string(m.name)
-		w.b = append(append(w.b, ':'), m.value...)
 	}
-	return append(w.b, '}')
+	return true
+}
+
+// compareUTF16 compares texts by their UTF-16 (RFC 8785, section 3.2.3).
+func compareUTF16(a, b string) int {
+	return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
 }
