@@ -100,11 +100,12 @@ var rooms = []room{
 	{folder: "mail/mailtest"}, // a mail server for tests
 	{folder: "mail", may: ". auth outbound registrar secret web", tests: "store/mem scheme/all"},
 	{folder: "usage", may: ". auth document/apijson namespaces registrar", tests: "store/mem scheme/all store/pebble store/postgres"}, // it counts what servers hand to it
-	{folder: "transparency", may: ". auth document", tests: "registrar scheme/all store/mem store/pebble store/postgres"}, // it reads a store, and writes by cells that it is handed
+	{folder: "transparency", may: ". auth document", tests: "registrar scheme/all store/mem store/pebble store/postgres"},             // it reads a store, and writes by cells that it is handed
 	{folder: "harvest", may: ". auth bulk internal/plainxml registrar", tests: "outbound resolver scheme/all serve/httpd store/mem web internal/servertest"},
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk/foreign/webrules", may: ". rules", tests: "scheme/all"}, // what lists of redirects say, as records and rules
 	{folder: "bulk/foreign", may: ". bulk ddds document internal/destination internal/disk internal/dnsrr internal/plainxml mint rules wire/hdl", tests: "internal/recordtest auth registrar resolver secret store/mem scheme/all"},
+	{folder: "bulk/bundle", may: ". document proof transparency", tests: "auth registrar scheme/all store/mem store/pebble store/postgres"}, // the reader needs no store
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
 	{folder: "handles/elsewhere", may: ". client/hdl handles internal/limit wire/hdl", tests: "auth document registrar resolver secret store/mem scheme/all serve/hdld"}, // asks other servers about identities
@@ -177,7 +178,7 @@ var guests = []guest{
 	{"golang.org/x/oauth2", "auth/issuer"},
 	{"github.com/wneessen/go-mail", "mail"},
 	{"github.com/axiomhq/hyperloglog", "usage"},
-	{"golang.org/x/mod", "transparency"}, // Merkle trees and signed notes
+	{"golang.org/x/mod", "transparency"},                 // Merkle trees and signed notes
 	{"go.yaml.in/yaml/v3", "bulk/foreign"},               // files of the OBO Foundry; decision 73
 	{"github.com/oschwald/maxminddb-golang/v2", "usage"}, // countries of addresses
 

@@ -154,7 +154,7 @@ func (l *Log) sign(ctx context.Context, keys *Keys) (Published, error) {
 		}
 	}
 	if len(signers) == 0 {
-		return Published{}, &stele.Error{Op: "sign checkpoint", Kind: stele.Conflict, Err: stele.Messagef("log.no-signing-key", "the log has no key that signs; 'stele log key --roll' makes one")}
+		return Published{}, noSigningKey()
 	}
 	text, err := note.Sign(&note.Note{Text: c.String()}, signers...)
 	if err != nil {
@@ -165,6 +165,10 @@ func (l *Log) sign(ctx context.Context, keys *Keys) (Published, error) {
 	}
 	p := Published{Note: string(text), At: l.o.Now().UTC()}
 	return p, l.publish(ctx, cell, p)
+}
+
+func noSigningKey() error {
+	return &stele.Error{Op: "sign checkpoint", Kind: stele.Conflict, Err: stele.Messagef("log.no-signing-key", "the log has no key that signs; 'stele log key --roll' makes one")}
 }
 
 func (l *Log) publish(ctx context.Context, before []byte, p Published) error {
