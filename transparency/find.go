@@ -114,6 +114,16 @@ func (l *Log) erased(ctx context.Context, leaf uint64) (e erased, err error) {
 func (l *Log) find(ctx context.Context, p *position, kind Kind, name string, version uint64) (leaf uint64, c stele.Change, err error) {
 	hash := placeHash(kind, name, version)
 	leaves, err := l.index.find(ctx, p.Indexed, hash)
+	for range maxTries {
+		if err == nil || !l.overtaken(ctx, p) {
+			break
+		}
+		// Another server has merged the runs, and removed them.
+		if p, err = l.load(ctx); err != nil {
+			break
+		}
+		leaves, err = l.index.find(ctx, p.Indexed, hash)
+	}
 	if err != nil {
 		return 0, c, err
 	}

@@ -1,8 +1,8 @@
 package transparency
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"sync"
@@ -189,7 +189,7 @@ func (l *Log) advance(ctx context.Context, progress func(Status)) error {
 	if err != nil {
 		return err
 	}
-	for tries := 0; ; {
+	for tries := 0; ; tries++ {
 		p, err := l.load(ctx)
 		if err != nil {
 			return err
@@ -201,18 +201,22 @@ func (l *Log) advance(ctx context.Context, progress func(Status)) error {
 		switch {
 		case err == nil && done:
 			return nil
-		case err == nil:
+		case err == nil, l.overtaken(ctx, p): // another server was faster, and the log goes on from where it is
 			tries = 0
-		case errors.Is(err, stele.ErrSealed):
-			return err
-		case stele.KindOf(err) == stele.Conflict && tries < maxTries: // another server was faster
-			tries++
+		case stele.KindOf(err) == stele.Conflict && tries < maxTries: // an erasure changed a tile
 			l.remember(nil)
 		default:
 			l.remember(nil)
 			return err
 		}
 	}
+}
+
+// overtaken reports whether the log has another state than the one that a caller worked with: what the caller wrote was refused
+// for it, or what it wanted to read is elsewhere.
+func (l *Log) overtaken(ctx context.Context, p *position) bool {
+	cell, err := l.o.Cells.LogCell(ctx, stateCell)
+	return err == nil && !bytes.Equal(cell, p.cell)
 }
 
 // step adds a batch of changes, or does what else there is to do.
@@ -227,8 +231,12 @@ func (l *Log) step(ctx context.Context, p *position, now stele.Position) (done b
 		return false, l.addBlocks(ctx, p)
 	}
 	switch {
-	case p.Size > now.Change:
-		return false, otherFeed()
+	case p.Size > now.Change: // another server may have logged what was committed since
+		later, err := l.o.Source.Position(ctx)
+		if err == nil && p.Size > later.Change {
+			err = otherFeed()
+		}
+		return true, err
 	case p.Size == now.Change:
 		return true, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 type house struct {
 	*testing.T
 	ctx     context.Context
+	mu      sync.Mutex
 	now     time.Time
 	store   stele.Store
 	schemes *stele.Schemes
@@ -32,17 +34,15 @@ type house struct {
 func newHouse(t *testing.T, store func(now func() time.Time) stele.Store) *house {
 	t.Helper()
 	h := &house{T: t, now: time.Date(2031, 5, 2, 10, 0, 0, 0, time.UTC), ctx: auth.With(t.Context(), auth.Local())}
-	clock := func() time.Time { h.now = h.now.Add(time.Millisecond); return h.now }
 	if store == nil {
 		store = func(now func() time.Time) stele.Store { return mem.New(now) }
 	}
-	h.store = store(clock)
+	h.store = store(h.clock)
 	var err error
-	if h.schemes, err = all.New(all.Config{Now: clock}); err != nil {
+	if h.schemes, err = all.New(all.Config{Now: h.clock}); err != nil {
 		t.Fatal(err)
 	}
-	h.r = registrar.New(h.store, h.schemes, registrar.Options{Now: clock})
-	h.log = h.newLog()
+	h.r, h.log = h.server(nil)
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -53,11 +53,35 @@ func newHouse(t *testing.T, store func(now func() time.Time) stele.Store) *house
 	return h
 }
 
-func (h *house) newLog() *Log {
-	return New(Options{
-		Source: h.store, Cells: h.r, Random: rand.Reader, Now: func() time.Time { return h.now }, Log: slog.New(slog.DiscardHandler),
-		Listed: func(ctx context.Context) (Listed, error) { return h.r.Public(ctx) },
+// clock returns the time, a little later at each call.
+func (h *house) clock() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(time.Millisecond)
+	return h.now
+}
+
+// server returns a registrar and a log over the store, as a server of its own has them. fail makes commits of the log fail; it may
+// be nil.
+func (h *house) server(fail func() (before, after bool)) (*registrar.Registrar, *Log) {
+	var log *Log
+	r := registrar.New(h.store, h.schemes, registrar.Options{Now: h.clock, OnErase: func(ctx context.Context, id stele.ID, upTo uint64) ([]stele.CellChange, error) {
+		return log.Erase(ctx, id, upTo)
+	}})
+	var cells Keeper = r
+	if fail != nil {
+		cells = &faulty{Keeper: r, fail: fail}
+	}
+	log = New(Options{
+		Source: h.store, Cells: cells, Random: rand.Reader, Now: h.clock, Log: slog.New(slog.DiscardHandler),
+		Listed: func(ctx context.Context) (Listed, error) { return r.Public(ctx) },
 	})
+	return r, log
+}
+
+func (h *house) newLog() *Log {
+	_, log := h.server(nil)
+	return log
 }
 
 func (h *house) must(err error) {
@@ -162,7 +186,6 @@ func TestLogFollows(t *testing.T) {
 // A redacted record stays provable as an entry, and nothing proves any more what it said.
 func TestLogErases(t *testing.T) {
 	h := newHouse(t, nil)
-	h.r = registrar.New(h.store, h.schemes, registrar.Options{Now: func() time.Time { return h.now }, OnErase: h.log.Erase})
 	for _, name := range []string{"ark:99999/secret", "ark:12345/secret"} {
 		h.put(name, "https://example.org/1")
 		h.put(name, "https://example.org/2")
