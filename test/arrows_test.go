@@ -97,6 +97,7 @@ var rooms = []room{
 	{folder: "registry", may: ". internal/disk auth client outbound publish registrar resolver search secret store/* transparency", tests: "store/mem scheme/all"},
 	{folder: "bulk/job", may: ". auth bulk bulk/foreign registrar", tests: "store/mem scheme/all"},
 	{folder: "mail/digest", may: ". document/apijson auth bulk mail publish/zonekey registrar web", tests: "secret store/mem store/postgres scheme/all"},
+	{folder: "transparency/witness", may: ". internal/disk transparency", tests: "auth outbound registry scheme/all store/mem"},
 	{folder: "mail/mailtest"}, // a mail server for tests
 	{folder: "mail", may: ". auth outbound registrar secret web", tests: "store/mem scheme/all"},
 	{folder: "usage", may: ". auth document/apijson namespaces registrar", tests: "store/mem scheme/all store/pebble store/postgres"}, // it counts what servers hand to it

@@ -2,6 +2,8 @@ package transparency
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -29,6 +31,9 @@ func (l *Log) Run(ctx context.Context, s Signing) {
 	failed := ""
 	for ctx.Err() == nil {
 		err := l.CatchUp(ctx, nil)
+		if errors.Is(err, stele.ErrSealed) { // it is meant to be read only
+			err, signed = nil, l.o.Now()
+		}
 		if err == nil && (signed.IsZero() || l.o.Now().Sub(signed) >= s.Interval) {
 			signed = l.o.Now()
 			err = l.signOnce(ctx, s)
@@ -76,20 +81,27 @@ func (l *Log) signOnce(ctx context.Context, s Signing) error {
 	return nil
 }
 
-// AddCosignatures adds lines of co-signatures to the last checkpoint, if it is still the one that they are about. The caller has checked them.
-func (l *Log) AddCosignatures(ctx context.Context, about Published, lines string) error {
+// AddCosignature adds the line of a co-signature to the last checkpoint, if it is still the one that the line is about, and has none
+// of the same witness. The caller has checked it.
+func (l *Log) AddCosignature(ctx context.Context, about Published, witness PublicKey, line string) error {
 	for range maxTries {
 		now, cell, err := l.published(ctx)
 		if err != nil {
 			return err
 		}
-		if len(now.Note) < len(about.Note) || now.Note[:len(about.Note)] != about.Note || now.At != about.At {
-			return nil // there is a newer one
+		if signedText(now.Note) != signedText(about.Note) || !now.At.Equal(about.At) || HasCosignature(now.Note, witness) {
+			return nil // there is a newer one, or another server was faster
 		}
-		now.Note += lines
+		now.Note += line
 		if err = l.publish(ctx, cell, now); stele.KindOf(err) != stele.Conflict {
 			return err
 		}
 	}
 	return nil
+}
+
+// signedText returns what the signatures of a note are about.
+func signedText(note string) string {
+	text, _, _ := strings.Cut(note, "\n\n")
+	return text
 }
