@@ -28,6 +28,8 @@ type Namespace struct {
 	Publication Publication
 	Grants      []Grant      // the roles of principals and groups other than the owner
 	Keys        []SigningKey // by which records of it, and of all below it, are signed
+	HandOver    HandOver     // to another registry; what the system keeps
+	Adoptions   []Adoption   // from other registries, the oldest first; what the system keeps
 
 	Version  uint64
 	Created  time.Time

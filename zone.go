@@ -1,6 +1,7 @@
 package stele
 
 import (
+	"encoding/binary"
 	"iter"
 	"slices"
 	"strings"
@@ -65,8 +66,24 @@ type Touch struct {
 
 	// NamespaceVersions is the sum of the versions of all namespaces that the caller knows. If the
 	// store has another sum, a commit with namespaces is refused as a Conflict, and the
-	// records of another one touch every zone.
+	// records of another one touch every zone. If it is below the number in the cell
+	// [NamespaceFence], records are refused as a Conflict with [ErrFenced].
 	NamespaceVersions uint64
+}
+
+// NamespaceFence is the name of a cell. It has the sum of the versions of all namespaces at the last change of one after which
+// no record may be written that was judged by the namespaces before it: eight bytes, the highest first. A store
+// refuses such records, so that nothing enters a namespace after it was sealed, not even by a server that
+// does not know yet. Without the cell, or with another length, nothing is refused for this reason.
+const NamespaceFence = "namespaces fence"
+
+// ErrFenced says that records were judged by namespaces that have been sealed since; see [NamespaceFence].
+var ErrFenced = Messagef("commit.namespaces-sealed", "a namespace was sealed meanwhile; read the namespaces again, and try again")
+
+// IsFenced reports whether a store that has this value of the cell [NamespaceFence] refuses records that were judged by namespaces
+// with this sum of versions.
+func IsFenced(cell []byte, namespaceVersions uint64) bool {
+	return len(cell) == 8 && namespaceVersions < binary.BigEndian.Uint64(cell)
 }
 
 // EveryZone is the name under which changes are kept that touch every zone, since it is

@@ -115,5 +115,6 @@ func (r *Registrar) rehearseNamespace(ctx context.Context, op string, ns *stele.
 func AppendSettings(b []byte, ns *stele.Namespace) []byte {
 	c := *ns
 	c.Version, c.Created, c.Modified, c.By = 0, time.Time{}, time.Time{}, ""
+	c.HandOver, c.Adoptions = stele.HandOver{}, nil
 	return document.AppendNamespace(b, &c)
 }

@@ -369,10 +369,34 @@ var GoodNamespace = rapid.Custom(func(t *rapid.T) *stele.Namespace {
 				Role: rapid.SampledFrom([]stele.Role{stele.RoleReader, stele.RoleEditor, stele.RoleOwner}).Draw(t, "role"),
 			}
 		}), 0, 3, func(g stele.Grant) string { return g.To }).Draw(t, "grants"),
-		Keys:     rapid.SliceOfNDistinct(GoodKey, 0, 3, func(k stele.SigningKey) string { return k.ID }).Draw(t, "keys"),
-		Version:  rapid.Uint64().Draw(t, "version"),
-		Created:  GoodTime.Draw(t, "created"),
-		Modified: GoodTime.Draw(t, "modified"),
-		By:       GoodName.Draw(t, "by"),
+		Keys:      rapid.SliceOfNDistinct(GoodKey, 0, 3, func(k stele.SigningKey) string { return k.ID }).Draw(t, "keys"),
+		HandOver:  GoodHandOver.Draw(t, "hand-over"),
+		Adoptions: Few(GoodAdoption).Draw(t, "adoptions"),
+		Version:   rapid.Uint64().Draw(t, "version"),
+		Created:   GoodTime.Draw(t, "created"),
+		Modified:  GoodTime.Draw(t, "modified"),
+		By:        GoodName.Draw(t, "by"),
+	}
+})
+
+// GoodHandOver is one that [stele.Namespace.Validate] accepts.
+var GoodHandOver = rapid.Custom(func(t *rapid.T) stele.HandOver {
+	state := rapid.SampledFrom([]stele.HandOverState{stele.NotHandedOver, stele.Offered, stele.Sealed, stele.Forwarded}).Draw(t, "state")
+	if state == stele.NotHandedOver {
+		return stele.HandOver{}
+	}
+	return stele.HandOver{
+		State: state, Heir: rapid.SampledFrom([]string{"heir.example.org/.log", "b"}).Draw(t, "heir"),
+		Address: rapid.SampledFrom([]string{"https://heir.example.org/", "http://127.0.0.1:8080/names"}).Draw(t, "address"),
+		Since:   GoodTime.Draw(t, "since"), By: GoodName.Draw(t, "by"),
+	}
+})
+
+// GoodAdoption is one that [stele.Namespace.Validate] accepts.
+var GoodAdoption = rapid.Custom(func(t *rapid.T) stele.Adoption {
+	return stele.Adoption{
+		From: "giver.example.org/.log", To: rapid.SampledFrom([]string{"", "heir.example.org/.log"}).Draw(t, "heir"),
+		Bundle: strings.Repeat(rapid.SampledFrom([]string{"0a", "f9"}).Draw(t, "digest"), 32), Change: rapid.Uint64().Draw(t, "change"),
+		Until: GoodTime.Draw(t, "until"), At: GoodTime.Draw(t, "at"), By: GoodName.Draw(t, "by"), Reading: rapid.Bool().Draw(t, "reading"),
 	}
 })

@@ -210,6 +210,10 @@ func inDNS(ns *stele.Namespace) *stele.Namespace {
 	c.Publication.Secondaries = nil
 	c.Publication.Exact = false
 	c.Publication.Catalog = "" // it is in the catalog; see Touched
+	if c.HandOver.State != stele.Forwarded {
+		c.HandOver = stele.HandOver{}
+	}
+	c.Adoptions = nil
 	c.Version, c.Created, c.Modified, c.By = 0, time.Time{}, time.Time{}, ""
 	return &c
 }

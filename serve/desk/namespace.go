@@ -126,6 +126,21 @@ func (c *call) policies(ns *stele.Namespace) (list []string) {
 	if ns.Listed {
 		say("space.is-listed")
 	}
+	switch h := &ns.HandOver; h.State {
+	case stele.Offered:
+		say("space.is-offered", "heir", h.Heir, "address", h.Address)
+	case stele.Sealed:
+		say("space.is-sealed", "heir", h.Heir, "address", h.Address)
+	case stele.Forwarded:
+		say("space.is-forwarded", "heir", h.Heir, "address", h.Address)
+	}
+	for _, a := range ns.Adoptions {
+		if a.Reading {
+			say("space.is-adopted-for-reading", "giver", a.From)
+		} else {
+			say("space.is-adopted", "giver", a.From)
+		}
+	}
 	return list
 }
 
@@ -163,7 +178,7 @@ func (c *call) spaceChanges(a, b *stele.Namespace) (words []string) {
 	}{
 		{"space.title", a.Title == b.Title}, {"space.owner", a.Owner == b.Owner}, {"space.quota", a.Quota == b.Quota}, {"space.minter", a.Minter == b.Minter}, {"space.checked", a.Checked == b.Checked},
 		{"space.hosts", slices.Equal(a.Hosts, b.Hosts)}, {"space.protocols", slices.Equal(a.Protocols, b.Protocols)}, {"edit.promise", a.Persistence == b.Persistence}, {"field.ttl", a.TTL == b.TTL},
-		{"field.status", a.Status == b.Status}, {"space.delegate", a.Delegate == b.Delegate}, {"space.passthrough", a.Passthrough == b.Passthrough}, {"rules.title", slices.EqualFunc(a.Rules, b.Rules, stele.Rule.Equal)}, {"space.reviewed", a.Reviewed == b.Reviewed}, {"space.listed", a.Listed == b.Listed}, {"space.roles", slices.Equal(a.Grants, b.Grants)},
+		{"field.status", a.Status == b.Status}, {"space.delegate", a.Delegate == b.Delegate}, {"space.passthrough", a.Passthrough == b.Passthrough}, {"rules.title", slices.EqualFunc(a.Rules, b.Rules, stele.Rule.Equal)}, {"space.reviewed", a.Reviewed == b.Reviewed}, {"space.listed", a.Listed == b.Listed}, {"space.hand-over", a.SameHandOver(b)}, {"space.roles", slices.Equal(a.Grants, b.Grants)},
 	} {
 		if !one.same {
 			words = append(words, c.language.Text(one.key))

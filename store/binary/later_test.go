@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stele-id/stele"
@@ -278,6 +279,43 @@ func TestRulesBinary(t *testing.T) {
 	for end := range b {
 		if err := UnmarshalNamespace(b[:end], new(stele.Namespace)); end != before && stele.KindOf(err) != stele.Internal {
 			t.Errorf("the first %d of %d bytes: %v", end, len(b), err)
+		}
+	}
+}
+
+// What a hand-over adds to the binary form of richNamespace is for ever, as that is.
+func TestHandOverBinary(t *testing.T) {
+	const handOverBinary = "0000000000000000" + "00" + "0000" + "00" + "00" + "00" + "00" + "00" + "00" + "0000" + "0000" + "00" + "00" +
+		"067365616c6564" + "0168" + "0b68747470733a2f2f682f78" + "0180fbccaf0d00" + "0161" +
+		"01" + "0167" + "0168" + "026666" + "8001" + "0180fbccaf0d00" + "0182fbccaf0d00" + "0162" + "01"
+	n := recordtest.RichNamespace()
+	day := recordtest.SomeSigningKey().Created
+	n.HandOver = stele.HandOver{State: stele.Sealed, Heir: "h", Address: "https://h/x", Since: day, By: "a"}
+	n.Adoptions = []stele.Adoption{{From: "g", To: "h", Bundle: "ff", Change: 128, Until: day, At: day.Add(time.Second), By: "b", Reading: true}}
+	b := MarshalNamespace(n)
+	if got := hex.EncodeToString(b); got != richNamespaceBinary+handOverBinary {
+		t.Errorf("the binary form has changed:\n%s\nwant\n%s", strings.TrimPrefix(got, richNamespaceBinary), handOverBinary)
+	}
+	var back stele.Namespace
+	if err := UnmarshalNamespace(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(n, &back, recordtest.Same); diff != "" {
+		t.Error(diff)
+	}
+	before := len(richNamespaceBinary) / 2
+	for end := range b {
+		if err := UnmarshalNamespace(b[:end], new(stele.Namespace)); end != before && stele.KindOf(err) != stele.Internal {
+			t.Errorf("the first %d of %d bytes: %v", end, len(b), err)
+		}
+	}
+	for what, odd := range map[string][]byte{
+		"a byte more":         append(bytes.Clone(b), 0),
+		"a hand-over of none": append(bytes.Clone(b[:before+23]), make([]byte, 6)...),
+		"more than are there": append(bytes.Clone(b[:len(b)-len("g.h.ff")]), 9),
+	} {
+		if err := UnmarshalNamespace(odd, new(stele.Namespace)); stele.KindOf(err) != stele.Internal {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }

@@ -45,7 +45,9 @@ func AppendNamespace(b []byte, n *stele.Namespace) []byte {
 // that has something in it, so that other namespaces keep the bytes that they had.
 func appendLater(b []byte, n *stele.Namespace) []byte {
 	p := &n.Publication
-	ruled := len(n.Rules) > 0 || n.Listed
+	handed := !n.SameHandOver(&stele.Namespace{})
+	listed := handed || n.Listed
+	ruled := len(n.Rules) > 0 || listed
 	ordered := ruled || n.Minter.Order != stele.OwnOrder || n.Minter.Expand != 0
 	handles := ordered || n.Handles != stele.HandleService{}
 	reviewed := n.Reviewed || handles
@@ -93,8 +95,11 @@ func appendLater(b []byte, n *stele.Namespace) []byte {
 	if ruled {
 		b = appendList(b, n.Rules, appendRule)
 	}
-	if n.Listed {
+	if listed {
 		b = appendBool(b, n.Listed)
+	}
+	if handed {
+		b = appendHandOver(b, n)
 	}
 	return b
 }
@@ -193,6 +198,10 @@ func (d *decoder) later(n *stele.Namespace) {
 	if len(d.rest) > 0 {
 		n.Listed = d.bool()
 		odd = !n.Listed
+	}
+	if len(d.rest) > 0 {
+		d.handOver(n)
+		odd = n.SameHandOver(&stele.Namespace{})
 	}
 	if d.err == nil && odd {
 		d.fail(errOdd) // nothing is written of it then
@@ -307,4 +316,24 @@ func (d *decoder) rule() stele.Rule {
 			return stele.RuleExample{Name: d.text(), Type: d.text(), Want: d.text()}
 		}),
 	}
+}
+
+func appendHandOver(b []byte, n *stele.Namespace) []byte {
+	h := &n.HandOver
+	b = appendText(appendText(appendText(b, string(h.State)), h.Heir), h.Address)
+	b = appendText(appendTime(b, h.Since), h.By)
+	return appendList(b, n.Adoptions, func(b []byte, a stele.Adoption) []byte {
+		b = appendText(appendText(appendText(b, a.From), a.To), a.Bundle)
+		b = appendTime(appendTime(binary.AppendUvarint(b, a.Change), a.Until), a.At)
+		return appendBool(appendText(b, a.By), a.Reading)
+	})
+}
+
+func (d *decoder) handOver(n *stele.Namespace) {
+	n.HandOver = stele.HandOver{State: stele.HandOverState(d.text()), Heir: d.text(), Address: d.text(), Since: d.time(), By: d.text()}
+	n.Adoptions = list(d, func() stele.Adoption {
+		return stele.Adoption{
+			From: d.text(), To: d.text(), Bundle: d.text(), Change: d.uvarint(), Until: d.time(), At: d.time(), By: d.text(), Reading: d.bool(),
+		}
+	})
 }

@@ -77,6 +77,9 @@ func (st *state) putNamed(c *stele.Commit, at time.Time) error {
 	if t := c.Touch; t != nil && len(c.Namespaces) > 0 && c.Replay == nil && t.NamespaceVersions != st.namespaceVersions {
 		return refusal.NamespaceChanged()
 	}
+	if len(c.Records) > 0 && c.Replay == nil && st.isFenced(c.Touch) {
+		return refusal.Fenced("commit")
+	}
 	first := uint64(len(st.journal)) + 1
 	zones := c.Touch.RecordZones(c.Records)
 	count := countBy(c.Counter)
@@ -113,6 +116,9 @@ func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele
 	}
 	errs := make([]error, len(records))
 	err := s.write(ctx, "ingest", func(st *state, at time.Time) error {
+		if st.isFenced(touch) {
+			return refusal.Fenced("ingest")
+		}
 		counts := make(map[stele.NamespaceKey]uint64)
 		first, zones := uint64(len(st.journal))+1, touch.RecordZones(records)
 		for i, r := range records {

@@ -174,7 +174,8 @@ func TestSuiteFindsFaults(t *testing.T) {
 		{"every change touches every zone", by(func(s stele.Store) stele.Store { return coarse{s} }), map[string]string{
 			"zones": "ZoneChanges(", "zones of ingests": "touched a zone, want", "zones under load": "the changes of"}},
 		{"all callers are believed", by(func(s stele.Store) stele.Store { return trusting{s} }), map[string]string{
-			"zones and namespaces": "no error"}},
+			"zones and namespaces": "no error", "records of sealed namespaces": "judged before the seal: <nil>",
+			"records of sealed namespaces under load": "a write after the seal is accepted"}},
 		{"zones are never raised", by(func(s stele.Store) stele.Store { return rewinding{s} }), map[string]string{
 			"zones that are raised": "want base"}},
 		{"zones have no index", by(func(s stele.Store) stele.Store { return unindexed{s} }), map[string]string{

@@ -44,6 +44,12 @@ func (st *state) touch(first uint64, records [][]string, t *stele.Touch, namespa
 	}
 }
 
+// isFenced reports whether records were judged before a namespace was sealed.
+func (st *state) isFenced(t *stele.Touch) bool {
+	fence, _ := st.cells.get(stele.NamespaceFence)
+	return t != nil && stele.IsFenced(fence, t.NamespaceVersions)
+}
+
 // raise gives a zone another base.
 func (st *state) raise(r stele.ZoneRaise) error {
 	z, known := st.zones.get(r.Zone)

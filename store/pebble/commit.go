@@ -236,6 +236,9 @@ func (g *group) add(q *request) error {
 	}
 	t := &g.tx
 	t.reset(g)
+	if err := t.checkFence(q); err != nil {
+		return err
+	}
 	for i := range q.records {
 		if err := t.putRecord(&q.records[i]); err != nil {
 			return err

@@ -437,6 +437,9 @@ func (s *Store) finishIngest(in *ingest) (v *view, err error) {
 			return nil, err
 		}
 	}
+	if err := in.checkFence(h); err != nil {
+		return nil, err
+	}
 	if err := s.checkMinter(in, h); err != nil {
 		return nil, err
 	}

@@ -95,6 +95,36 @@ func (g *group) checkNamespaces(q *request) error {
 	return nil
 }
 
+// checkFence refuses records that were judged before a namespace was sealed. A caller that knows the present namespaces
+// costs no look-up.
+func (t *tx) checkFence(q *request) error {
+	if !q.zones.touch || len(q.records) == 0 || q.replay != nil || q.zones.namespaceVersions == t.g.namespaceVersions {
+		return nil
+	}
+	fence, err := t.find(stele.ID{}, cellKey(stele.NamespaceFence))
+	if err == nil && stele.IsFenced(fence, q.zones.namespaceVersions) {
+		err = refusal.Fenced("commit")
+	}
+	return err
+}
+
+// checkFence does so for the records of an ingest.
+func (in *ingest) checkFence(h *opening) error {
+	if !in.zones.touch || in.zones.namespaceVersions == h.namespaceVersions {
+		return nil
+	}
+	f, err := newFinder(h.db)
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	fence, err := f.find(cellKey(stele.NamespaceFence))
+	if err == nil && stele.IsFenced(fence, in.zones.namespaceVersions) {
+		err = refusal.Fenced("ingest")
+	}
+	return err
+}
+
 // putZones notes which zones a commit touches, and gives zones another base. The changes
 // of the commit follow those that the group has so far.
 func (t *tx) putZones(q *request) error {

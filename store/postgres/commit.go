@@ -71,6 +71,7 @@ type group struct {
 
 	namespaceVersions    uint64 // sum of the versions of all namespaces, as the database has it
 	newNamespaceVersions uint64 // what the group adds to it
+	fence                []byte // what the database has in the cell stele.NamespaceFence
 	runs                 stele.ZoneRuns
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/refusal"
 )
 
@@ -17,7 +18,7 @@ import (
 // another transaction takes it meanwhile the insert fails, and the group begins again.
 const (
 	sqlBegin          = `BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED`
-	sqlState          = `SELECT version, seal, spaces FROM registry WHERE id = 1`
+	sqlState          = `SELECT version, seal, spaces, (SELECT value FROM cells WHERE name = $1) FROM registry WHERE id = 1`
 	sqlLockNames      = `SELECT key, record, version, body FROM names WHERE key = ANY($1) ORDER BY key FOR UPDATE`
 	sqlFindNames      = `SELECT key, record, version FROM names WHERE key = ANY($1)`
 	sqlLockNamespaces = `SELECT key, version, body FROM namespaces WHERE key = ANY($1) ORDER BY key FOR UPDATE`
@@ -98,7 +99,7 @@ func (g *group) load(ctx context.Context, conn *pgxpool.Conn) error {
 	b.Queue(sqlBegin)
 	var version, namespaceVersions int64
 	var seal []byte
-	b.Queue(sqlState).QueryRow(func(row pgx.Row) error { return row.Scan(&version, &seal, &namespaceVersions) })
+	b.Queue(sqlState, []byte(stele.NamespaceFence)).QueryRow(func(row pgx.Row) error { return row.Scan(&version, &seal, &namespaceVersions, &g.fence) })
 	g.queueNames(b, w)
 	g.queueKept(b, w)
 	if err := conn.SendBatch(ctx, b).Close(); err != nil {

@@ -68,12 +68,24 @@ func (q *request) encodeZones(touch *stele.Touch, records []*stele.Record) error
 	return nil
 }
 
-// checkNamespaces refuses namespaces from a caller that does not know all present ones.
+// checkNamespaces refuses namespaces from a caller that does not know all present ones, and records that were judged before
+// a namespace was sealed.
 func (g *group) checkNamespaces(q *request) error {
 	if q.zones.touch && len(q.namespaces) > 0 && q.replay == nil && q.zones.namespaceVersions != g.namespaceVersions+g.newNamespaceVersions {
 		return refusal.NamespaceChanged()
 	}
+	if q.zones.touch && len(q.records) > 0 && q.replay == nil && stele.IsFenced(g.fenceNow(), q.zones.namespaceVersions) {
+		return refusal.Fenced("commit")
+	}
 	return nil
+}
+
+// fenceNow returns the fence of the namespaces ([stele.NamespaceFence]) with what a request of the group before makes of it.
+func (g *group) fenceNow() []byte {
+	if c := g.set.cells[stele.NamespaceFence]; c != nil {
+		return c.after
+	}
+	return g.fence
 }
 
 // addZones notes which zones the changes of a request touch, which follow those that the

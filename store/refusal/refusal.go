@@ -89,6 +89,11 @@ func NamespaceChanged() error {
 	return of("commit", stele.ID{}, stele.Conflict, "commit.namespace-changed-meanwhile", "a namespace has changed meanwhile; read the namespaces again")
 }
 
+// Fenced says that records were judged before a namespace was sealed ([stele.NamespaceFence]).
+func Fenced(op string) error {
+	return &stele.Error{Op: op, Kind: stele.Conflict, Err: stele.ErrFenced}
+}
+
 // QuotaReached says that the namespace has as many names as it may.
 func QuotaReached(id stele.ID, namespace stele.NamespaceKey, quota uint64) error {
 	return of("commit", id, stele.Exhausted, "quota.reached", `namespace "{namespace}" has its quota of {quota} names; ask for a greater one`, namespace, quota)

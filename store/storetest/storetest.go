@@ -78,6 +78,8 @@ func Checks(h Harness) []Check {
 		{"zones and namespaces", checkZoneNamespaces},
 		{"zones of ingests", checkZoneIngest},
 		{"zones under load", checkZonesLoad},
+		{"records of sealed namespaces", checkFence},
+		{"records of sealed namespaces under load", checkFenceLoad},
 		{"quota", checkQuota},
 		{"quota of ingests", checkIngestQuota},
 		{"quota of aliases", checkAliasQuota},

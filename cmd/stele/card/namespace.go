@@ -68,10 +68,34 @@ func Namespace(ns *stele.Namespace, d access.NamespaceDetails, now time.Time) st
 	Rows(&b, "hosts", strings.Join(ns.Hosts, "  "))
 	Rows(&b, "protocols", strings.Join(ns.Protocols, "  "))
 	Rows(&b, "delegate", ns.Delegate)
+	handOver(&b, ns)
 	Rows(&b, "persistence", wording.Promise(ns.Persistence))
 	Rows(&b, "statement", ns.Persistence.Statement)
 	writeKept(&b, ns.Version, ns.Created, ns.Modified, ns.By)
 	return b.String()
+}
+
+// handOver tells to and from which registries a namespace was handed over.
+func handOver(b *strings.Builder, ns *stele.Namespace) {
+	h := &ns.HandOver
+	switch h.State {
+	case stele.Offered:
+		Rows(b, "hand-over", "offered to "+h.Heir+", "+wording.Moment(h.Since))
+	case stele.Sealed:
+		Rows(b, "hand-over", "sealed for "+h.Heir+", "+wording.Moment(h.Since)+"; nothing is minted or changed here")
+	case stele.Forwarded:
+		Rows(b, "hand-over", "handed over to "+h.Heir+", "+wording.Moment(h.Since)+"; requests are redirected")
+	}
+	if h.State != stele.NotHandedOver {
+		Rows(b, "", h.Address)
+	}
+	for i, a := range ns.Adoptions {
+		line := a.From + ", " + wording.Moment(a.At)
+		if a.Reading {
+			line += ", for reading only"
+		}
+		Rows(b, First(i, "taken over from"), line)
+	}
 }
 
 // made tells how far the minter of a namespace is.

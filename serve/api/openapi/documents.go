@@ -127,6 +127,25 @@ type signingKeyDocument struct {
 	Note      string    `json:"note,omitempty" maxLength:"255" doc:"For people."`
 }
 
+type handOverDocument struct {
+	State   string    `json:"state" enum:"offered,sealed,forwarded" doc:"Offered: the heir is named. Sealed: no names are minted or registered, and no record changes. Forwarded: requests are redirected to the heir."`
+	Heir    string    `json:"heir" maxLength:"300" doc:"The registry that takes over, by the origin of its log."`
+	Address string    `json:"address" maxLength:"2000" doc:"Where its resolver is: a URL that a name is appended to."`
+	Since   time.Time `json:"since,omitzero" doc:"When the state was reached."`
+	By      string    `json:"by,omitempty" maxLength:"255"`
+}
+
+type adoptionDocument struct {
+	From    string    `json:"from" maxLength:"300" doc:"The registry that gave it, by the origin of its log."`
+	To      string    `json:"to,omitempty" maxLength:"300" doc:"The registry that it was given to."`
+	Bundle  string    `json:"bundle" pattern:"^[0-9a-f]{64}$" doc:"SHA-256 of the manifest of the bundle."`
+	Change  uint64    `json:"change,omitempty" doc:"Number of the last change that the bundle has."`
+	Until   time.Time `json:"until,omitzero" doc:"When that was made."`
+	At      time.Time `json:"at,omitzero" doc:"When the bundle was adopted."`
+	By      string    `json:"by,omitempty" maxLength:"255"`
+	Reading bool      `json:"reading,omitempty" doc:"Names are resolved here, and neither minted nor registered."`
+}
+
 // Namespace is a namespace as it is shown.
 type Namespace struct {
 	Scheme      string               `json:"scheme" example:"ark"`
@@ -150,6 +169,8 @@ type Namespace struct {
 	Publication *publicationDocument `json:"publication,omitempty" doc:"How it is published in the DNS."`
 	Grants      []grantDocument      `json:"grants,omitempty" maxItems:"1000" doc:"Who has which role there, and in all below it."`
 	Keys        []signingKeyDocument `json:"keys,omitempty" maxItems:"16" doc:"Public keys by which its records, and those of all below it, are signed. None is ever removed."`
+	HandOver    *handOverDocument    `json:"handOver,omitempty" readOnly:"true" doc:"How far it is handed over to another registry."`
+	Adoptions   []adoptionDocument   `json:"adoptions,omitempty" maxItems:"100" readOnly:"true" doc:"From which registries it was taken over, the oldest first."`
 	Version     uint64               `json:"version,omitempty" readOnly:"true"`
 	Created     time.Time            `json:"created,omitzero" readOnly:"true"`
 	Modified    time.Time            `json:"modified,omitzero" readOnly:"true"`
