@@ -39,7 +39,7 @@ type Options struct {
 	OnCommit func(records ...*stele.Record)
 
 	// OnIngest is called with the new records that an import has written, before OnCommit: the
-	// search index's Offer. They do not change any more.
+	// Offer of the search index and of the transparency log. They do not change any more.
 	OnIngest func(records []*stele.Record)
 
 	// OnErase is called before the versions of a record up to one are erased, and returns the cells that change with the same commit: the

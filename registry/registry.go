@@ -151,8 +151,9 @@ func (r *Registry) Committed(records ...*stele.Record) {
 	r.Log.Notify()
 }
 
-// offer hands records of an import to the search index while they are in memory.
+// offer hands records of an import to the search index and the transparency log while they are in memory.
 func (r *Registry) offer(records []*stele.Record) {
+	r.Log.Offer(records)
 	if r.Search != nil {
 		r.Search.Index.Offer(records)
 	}

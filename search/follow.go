@@ -138,7 +138,7 @@ func (x *Index) Rebuild(ctx context.Context, progress func(Status)) error {
 		return err
 	}
 	defer func() { <-x.turn }()
-	x.offers.forget()
+	x.offers.Forget()
 	if err := x.replace(ctx); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (x *Index) Erase(ctx context.Context) error {
 	}
 	defer func() { <-x.turn }()
 	defer x.Notify()
-	x.offers.forget() // it may be what was erased
+	x.offers.Forget() // it may be what was erased
 	return x.replace(ctx)
 }
 
@@ -184,7 +184,7 @@ func (x *Index) lagging() (since time.Time, yes bool) {
 // the last whole block.
 func (x *Index) follow(ctx context.Context, whole bool, progress func(Status)) error {
 	for range 3 {
-		x.offers.take()
+		x.offers.Take()
 		now, err := x.o.Source.Position(ctx)
 		if err != nil {
 			return err
@@ -201,7 +201,7 @@ func (x *Index) follow(ctx context.Context, whole bool, progress func(Status)) e
 			reason = "the registry has fewer changes than it had"
 		case now.Change == at.mark.Seq:
 			x.last.Store(now.Change)
-			x.offers.drop() // all of it came too late
+			x.offers.Drop() // all of it came too late
 			return nil
 		}
 		if reason == "" {
@@ -216,10 +216,10 @@ func (x *Index) follow(ctx context.Context, whole bool, progress func(Status)) e
 			if err := x.index(ctx, last, progress); !errors.Is(err, errOtherFeed) {
 				// Records of changes that are not indexed were used if it failed, and those that were
 				// offered after their change was indexed are left.
-				if err != nil || x.offers.left() > now.Change-last {
-					x.offers.drop()
+				if err != nil || x.offers.Left() > now.Change-last {
+					x.offers.Drop()
 				} else {
-					x.offers.settle()
+					x.offers.Settle()
 				}
 				return err
 			} else if lags {
@@ -227,7 +227,7 @@ func (x *Index) follow(ctx context.Context, whole bool, progress func(Status)) e
 			}
 			reason = "the registry has other changes than it had"
 		}
-		x.offers.forget()
+		x.offers.Forget()
 		x.o.Log.Warn("the search index is made anew", "folder", x.o.Folder, "reason", reason)
 		if err := x.replace(ctx); err != nil {
 			return err
@@ -377,7 +377,7 @@ func (x *Index) plan(ctx context.Context, last uint64, add func(*job) bool) erro
 			if now.changes == nil {
 				now.changes = make([]change, 0, min(last-c.Seq+1, blockSize-c.Seq%blockSize))
 			}
-			now.changes = append(now.changes, change{c.ID, c.Seq, c.Version, c.At.UnixMicro(), x.offers.of(&c)})
+			now.changes = append(now.changes, change{c.ID, c.Seq, c.Version, c.At.UnixMicro(), x.offers.Of(&c)})
 		}
 		if c.Seq == last {
 			break

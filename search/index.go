@@ -32,6 +32,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/offered"
 )
 
 // Source is the part of a [stele.Store] from which the index is made.
@@ -76,7 +77,7 @@ type Index struct {
 	unflushed bool
 	builders  *spare // while an import is indexed block by block; nil otherwise
 
-	offers offers
+	offers *offered.Offers
 	recent recent
 
 	// Tests set others.
@@ -100,7 +101,7 @@ func Open(ctx context.Context, o Options) (*Index, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	x := &Index{o: o, fs: o.fs, tables: tablesFrom, patience: Patience, turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	x := &Index{o: o, fs: o.fs, tables: tablesFrom, patience: Patience, turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), offers: offered.New(maxOffered)}
 	if o.Folder == "" {
 		x.o.Folder = "search"
 		x.fs = vfs.NewMem()

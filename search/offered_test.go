@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/offered"
 	"github.com/stele-id/stele/store/mem"
 )
 
@@ -122,8 +123,8 @@ func TestOffered(t *testing.T) {
 	if got := source.read.Load(); got != 0 {
 		t.Errorf("%d records were read", got)
 	}
-	if s := x.Status(); s.Documents != n || x.offers.size != 0 || x.offers.left() != 0 || x.offers.lists != nil {
-		t.Errorf("%d documents; %d bytes are kept", s.Documents, x.offers.size)
+	if s := x.Status(); s.Documents != n || x.offers.Size() != 0 || x.offers.Left() != 0 {
+		t.Errorf("%d documents; %d bytes are kept", s.Documents, x.offers.Size())
 	}
 	page, err := x.Find(t.Context(), &Query{Text: "rios", Limit: MaxLimit}, everything)
 	if err != nil || len(page.Records) != MaxLimit {
@@ -161,8 +162,8 @@ func TestOfferedNot(t *testing.T) {
 	if err := x.CatchUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if x.offers.size != 0 || x.offers.left() != 0 {
-		t.Errorf("%d bytes are kept for ever", x.offers.size)
+	if x.offers.Size() != 0 || x.offers.Left() != 0 {
+		t.Errorf("%d bytes are kept for ever", x.offers.Size())
 	}
 }
 
@@ -192,8 +193,8 @@ func TestOfferedMeanwhile(t *testing.T) {
 	if got := source.read.Load(); got != 10 {
 		t.Errorf("%d records were read, not those 10 that were not offered", got)
 	}
-	if countFound(t, x, "rios") != 500 || x.offers.size != 0 {
-		t.Errorf("%d records found; %d bytes are kept", countFound(t, x, "rios"), x.offers.size)
+	if countFound(t, x, "rios") != 500 || x.offers.Size() != 0 {
+		t.Errorf("%d records found; %d bytes are kept", countFound(t, x, "rios"), x.offers.Size())
 	}
 	// The first ones were indexed before they were offered.
 	list := ingested(t, store, 500, 600, "rios")
@@ -211,9 +212,9 @@ func TestOfferedMeanwhile(t *testing.T) {
 func TestOfferedBound(t *testing.T) {
 	store, source, x := newOffered(t)
 	list := ingested(t, store, 0, 10, "rios")
-	x.offers.size = maxOffered
+	x.offers = offered.New(0)
 	x.Offer(list)
-	if len(x.offers.lists) != 0 {
+	if x.offers.Size() != 0 {
 		t.Error("more is kept than fits")
 	}
 	if err := x.CatchUp(t.Context()); err != nil {
@@ -238,15 +239,15 @@ func TestOfferedLate(t *testing.T) {
 	if err := x.catchUp(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
-	if x.offers.left() != 1 { // that of the last change, which is in the next block
-		t.Errorf("%d records are kept", x.offers.left())
+	if x.offers.Left() != 1 { // that of the last change, which is in the next block
+		t.Errorf("%d records are kept", x.offers.Left())
 	}
 	x.Offer(list[:1])
-	if err := x.CatchUp(t.Context()); err != nil || x.offers.size != 0 || x.offers.left() != 0 {
-		t.Errorf("%d bytes are kept without a change, %v", x.offers.size, err)
+	if err := x.CatchUp(t.Context()); err != nil || x.offers.Size() != 0 || x.offers.Left() != 0 {
+		t.Errorf("%d bytes are kept without a change, %v", x.offers.Size(), err)
 	}
 	x.Offer(list[:1])
-	if err := x.Erase(t.Context()); err != nil || x.offers.size != 0 || x.offers.left() != 0 || len(x.offers.lists) != 0 {
-		t.Errorf("%d bytes are kept after the index is erased, %v", x.offers.size, err)
+	if err := x.Erase(t.Context()); err != nil || x.offers.Size() != 0 || x.offers.Left() != 0 {
+		t.Errorf("%d bytes are kept after the index is erased, %v", x.offers.Size(), err)
 	}
 }

@@ -62,6 +62,7 @@ var rooms = []room{
 	{folder: "internal/dnsrr"},
 	{folder: "internal/edit", may: ".", pure: true, tests: "scheme/all"},
 	{folder: "internal/limit", may: ".", pure: true},
+	{folder: "internal/offered", may: ".", pure: true},
 	{folder: "internal/plainxml", may: ".", pure: true},
 	{folder: "internal/recordtest", may: "."},
 	{folder: "internal/progress", may: "internal/terminal"},
@@ -91,7 +92,7 @@ var rooms = []room{
 	{folder: "links/ask", may: ". client links outbound", tests: "internal/certtest internal/servertest"},
 	{folder: "links/check", may: ". auth document links registrar", tests: "proof store/mem store/pebble store/postgres outbound scheme/all internal/disk internal/servertest"},
 	{folder: "links", may: "."}, // it judges answers; others ask and keep. It computes, but the list of public suffixes knows net/http
-	{folder: "search", may: ".", tests: "store/mem store/pebble store/postgres scheme/all"}, // it reads a store, and knows none
+	{folder: "search", may: ". internal/offered", tests: "store/mem store/pebble store/postgres scheme/all"}, // it reads a store, and knows none
 
 	{folder: "registry/access", may: ". document links internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search usage", tests: "scheme/all serve/api serve/httpd store/mem web web/language"},
 	{folder: "registry", may: ". internal/disk auth client outbound publish registrar resolver search secret store/* transparency", tests: "store/mem scheme/all"},
@@ -100,8 +101,8 @@ var rooms = []room{
 	{folder: "transparency/witness", may: ". internal/disk transparency", tests: "auth outbound registry scheme/all store/mem"},
 	{folder: "mail/mailtest"}, // a mail server for tests
 	{folder: "mail", may: ". auth outbound registrar secret web", tests: "store/mem scheme/all"},
-	{folder: "usage", may: ". auth document/apijson namespaces registrar", tests: "store/mem scheme/all store/pebble store/postgres"}, // it counts what servers hand to it
-	{folder: "transparency", may: ". auth document", tests: "registrar scheme/all store/mem store/pebble store/postgres"},             // it reads a store, and writes by cells that it is handed
+	{folder: "usage", may: ". auth document/apijson namespaces registrar", tests: "store/mem scheme/all store/pebble store/postgres"},                          // it counts what servers hand to it
+	{folder: "transparency", may: ". auth document internal/offered", tests: "internal/recordtest registrar scheme/all store/mem store/pebble store/postgres"}, // it reads a store, and writes by cells that it is handed
 	{folder: "harvest", may: ". auth bulk internal/plainxml registrar", tests: "outbound resolver scheme/all serve/httpd store/mem web internal/servertest"},
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk/foreign/webrules", may: ". rules", tests: "scheme/all"}, // what lists of redirects say, as records and rules

@@ -3,81 +3,150 @@ package transparency
 import (
 	"context"
 	"io"
-	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/stele-id/stele"
 )
 
-// batchLeaves is how many changes are logged with one commit, at most: less than a megabyte of cells.
-const batchLeaves = 4 * blockLeaves
+const (
+	// batchLeaves is how many changes are logged with one commit, at most: about a megabyte of cells.
+	batchLeaves = 4 * blockLeaves
+
+	// maxOffered bounds the records that wait to be logged, in bytes as a store has them.
+	maxOffered = 64 << 20
+)
 
 // entry is a change that becomes a leaf.
 type entry struct {
-	change stele.Change
-	record *stele.Record // that it made; nil if it was not kept, or is erased, or a namespace changed
-	space  *stele.Namespace
-	listed bool
-	seed   seed
-	key    Key // of the blinded name
+	change  stele.Change
+	record  *stele.Record // that it made; nil if it was not kept, or is erased, or a namespace changed
+	offered bool          // the record was not read from the store
+	space   *stele.Namespace
+	listed  bool
+	seed    seed
+	key     Key // of the blinded name
 
 	leaf  Leaf
 	kept  kept
 	place place
-	err   error
 }
 
-// append logs the next batch of changes.
-func (l *Log) append(ctx context.Context, p *position, last uint64) error {
+// batch is changes that are logged with one commit.
+type batch struct {
+	list []entry
+	err  error
+}
+
+// append logs all changes up to one. The feed is read ahead while leaves are made and committed.
+func (l *Log) append(ctx context.Context, p *position, last uint64, progress func(*position)) error {
 	if p.Size > 0 && p.Mark == (mark{}) {
 		return damaged(stateCell)
 	}
-	list, err := l.entries(ctx, p, min(last, p.Size+batchLeaves))
-	if err != nil {
-		return err
+	reading, stop := context.WithCancel(ctx)
+	batches, used := make(chan batch), make(chan []entry, 2)
+	go func() {
+		defer close(batches)
+		l.readAhead(reading, p.Size, p.Mark, last, batches, used)
+	}()
+	defer func() {
+		stop()
+		for range batches { // until the goroutine has ended
+		}
+	}()
+	for b := range batches {
+		if b.err != nil {
+			return b.err
+		}
+		next, err := l.appendBatch(ctx, p, b.list)
+		if err != nil {
+			return err
+		}
+		if p, err = l.tidy(ctx, next); err != nil {
+			return err
+		}
+		progress(p)
+		clear(b.list)
+		select {
+		case used <- b.list:
+		default:
+		}
 	}
-	if err := l.content(ctx, list); err != nil {
-		return err
+	return ctx.Err()
+}
+
+// readAhead sends the changes after a size of the log, in batches. The memory of those that were used is used again.
+func (l *Log) readAhead(ctx context.Context, size uint64, before mark, last uint64, batches chan<- batch, used <-chan []entry) {
+	for size < last {
+		var list []entry
+		select {
+		case list = <-used:
+		default:
+		}
+		// A batch ends where a block does, so that the tiles and the run of the block are written once.
+		end := min(last, (size/batchLeaves+1)*batchLeaves)
+		list, err := l.entries(ctx, list[:0], size, before, end)
+		l.offers.Settle()
+		if err == nil {
+			size, before = end, markOf(&list[len(list)-1].change)
+		}
+		select {
+		case batches <- batch{list, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
 	}
+}
+
+// appendBatch logs a batch of changes.
+func (l *Log) appendBatch(ctx context.Context, p *position, list []entry) (*position, error) {
 	if err := l.secrets(ctx, p, list); err != nil {
-		return err
+		return nil, err
 	}
-	if err := eachOf(list, func(e *entry) { e.make() }); err != nil {
-		return err
+	if err := l.makeAll(ctx, list); err != nil {
+		return nil, err
 	}
 	next := *p
 	next.edge = p.edge.clone()
 	leaves := make([]kept, len(list))
-	places := make([]place, len(list))
 	for i := range list {
-		leaves[i], places[i] = list[i].kept, list[i].place
+		leaves[i] = list[i].kept
 	}
 	changes := next.edge.add(leaves)
 	next.Size = next.edge.size
 	next.Mark = markOf(&list[len(list)-1].change)
-	next.tail = append(p.tail[:len(p.tail):len(p.tail)], places...)
-	if err := l.commit(ctx, p, &next, changes); err != nil {
-		return err
+	next.tail = slices.Grow(slices.Clip(p.tail), len(list))
+	for i := range list {
+		next.tail = append(next.tail, list[i].place)
+	}
+	runs, err := l.addRuns(ctx, &next)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.commit(ctx, p, &next, append(changes, runs...)); err != nil {
+		return nil, err
 	}
 	l.names.learn(list)
-	return nil
+	return &next, nil
 }
 
-// entries reads changes, and which names are listed.
-func (l *Log) entries(ctx context.Context, p *position, last uint64) ([]entry, error) {
+// entries reads the changes after a size of the log up to the last one, and which names are listed. Before them the feed must have the
+// change that the log ends with.
+func (l *Log) entries(ctx context.Context, list []entry, size uint64, before mark, last uint64) ([]entry, error) {
 	listed, err := l.o.Listed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]entry, 0, last-p.Size)
-	marked := p.Size == 0
-	for c, err := range l.o.Source.Changes(ctx, max(p.Size, 1)-1) {
+	list = slices.Grow(list, int(last-size))
+	marked := size == 0
+	for c, err := range l.o.Source.Changes(ctx, max(size, 1)-1) {
 		if err != nil {
 			return nil, err
 		}
 		if !marked {
-			if markOf(&c) != p.Mark {
+			if markOf(&c) != before {
 				return nil, otherFeed()
 			}
 			marked = true
@@ -86,6 +155,8 @@ func (l *Log) entries(ctx context.Context, p *position, last uint64) ([]entry, e
 		e := entry{change: c}
 		if c.ID.IsValid() {
 			e.listed = listed.ListsID(c.ID)
+			e.record = l.offers.Of(&c)
+			e.offered = e.record != nil
 		} else {
 			e.listed = listed.ListsNamespace(c.Namespace)
 		}
@@ -96,7 +167,7 @@ func (l *Log) entries(ctx context.Context, p *position, last uint64) ([]entry, e
 			break
 		}
 	}
-	if uint64(len(list)) != last-p.Size {
+	if uint64(len(list)) != last-size {
 		return nil, otherFeed()
 	}
 	return list, nil
@@ -104,10 +175,13 @@ func (l *Log) entries(ctx context.Context, p *position, last uint64) ([]entry, e
 
 // content reads what the changes made.
 func (l *Log) content(ctx context.Context, list []entry) error {
-	ids := make([]stele.ID, 0, len(list))
-	at := make([]int, 0, len(list))
+	var ids []stele.ID
+	var at []int
 	for i := range list {
 		e := &list[i]
+		if e.record != nil {
+			continue
+		}
 		if e.change.ID.IsValid() {
 			ids, at = append(ids, e.change.ID), append(at, i)
 			continue
@@ -204,7 +278,7 @@ func (l *Log) secrets(ctx context.Context, p *position, list []entry) error {
 	for i := range list {
 		e := &list[i]
 		copy(e.seed[:], random[i*len(seed{}):])
-		if e.change.Version > 1 && e.listed {
+		if e.listed {
 			continue
 		}
 		kind, name := subject(&e.change)
@@ -221,27 +295,11 @@ func (l *Log) secrets(ctx context.Context, p *position, list []entry) error {
 	return nil
 }
 
-// make makes the leaf.
-func (e *entry) make() {
-	kind, name := subject(&e.change)
-	e.place = place{placeHash(kind, name, e.change.Version), e.change.Seq - 1}
-	e.leaf = Leaf{Kind: kind, Name: name, Version: e.change.Version, At: e.change.At}
-	if e.listed {
-		e.kept.flags |= flagListed
-	} else {
-		e.leaf.Name, e.leaf.Blind = "", Blind(e.key, kind, name)
-	}
-	if d, ok := e.documents(); ok {
-		e.kept.flags |= flagNoted
-		e.leaf.digest(&e.seed, &d)
-	}
-	e.kept.seed, e.kept.hash = e.seed, e.leaf.Hash()
-}
-
 // digest fills in the digests.
 func (l *Leaf) digest(s *seed, d *documents) {
 	l.Form = leafForm
-	l.Public, l.Full = Digest(s.publicSalt(), d.public), Digest(s.fullSalt(), d.full)
+	public, full := s.salts()
+	l.Public, l.Full = Digest(public, d.public), Digest(full, d.full)
 }
 
 // documents returns the two documents of the version. False if there are none: the version was not kept, or was
@@ -257,24 +315,4 @@ func (e *entry) documents() (d documents, ok bool) {
 		return d, false
 	}
 	return d, err == nil
-}
-
-// eachOf calls do for each entry, by several goroutines.
-func eachOf(list []entry, do func(*entry)) error {
-	workers := min(runtime.GOMAXPROCS(0), 8, (len(list)+63)/64)
-	var work sync.WaitGroup
-	for w := range workers {
-		work.Go(func() {
-			for i := w * len(list) / workers; i < (w+1)*len(list)/workers; i++ {
-				do(&list[i])
-			}
-		})
-	}
-	work.Wait()
-	for i := range list {
-		if list[i].err != nil {
-			return list[i].err
-		}
-	}
-	return nil
 }

@@ -77,6 +77,16 @@ func runsOf(blocks uint64) (list []run) {
 	return list
 }
 
+// runOf returns the run of an index of so many blocks that has a leaf; false if it is not indexed.
+func runOf(blocks, leaf uint64) (r run, ok bool) {
+	for _, r := range runsOf(blocks) {
+		if leaf >= r.first() && leaf < (r.Block+span(r.Level))*blockLeaves {
+			return r, true
+		}
+	}
+	return run{}, false
+}
+
 // first returns the first leaf of the run.
 func (r run) first() uint64 { return r.Block * blockLeaves }
 
@@ -114,6 +124,32 @@ func (r run) decodePart(part uint64, value []byte, list []place) ([]place, bool)
 	return list, true
 }
 
+// search appends the leaves of a part that have a hash. False if the part is damaged before them.
+func (r run) search(value []byte, hash uint32, leaves []uint64) ([]uint64, bool) {
+	if len(value) == 0 || value[0] != indexForm {
+		return nil, false
+	}
+	h := uint64(hash) >> (32 - parts(r.Level)) << (32 - parts(r.Level))
+	for value = value[1:]; len(value) > 0; {
+		step, n := binary.Uvarint(value)
+		if n <= 0 {
+			return nil, false
+		}
+		leaf, m := binary.Uvarint(value[n:])
+		if m <= 0 {
+			return nil, false
+		}
+		if h += step; h > uint64(hash) {
+			break
+		}
+		if h == uint64(hash) {
+			leaves = append(leaves, r.first()+leaf)
+		}
+		value = value[n+m:]
+	}
+	return leaves, true
+}
+
 // cutPart returns the cell of a part, and the places after it.
 func cutPart(r run, part uint64, list []place) (value []byte, rest []place) {
 	end := (part + 1) << (32 - parts(r.Level))
@@ -135,80 +171,162 @@ func (x index) find(ctx context.Context, blocks uint64, hash uint32) (leaves []u
 	if err != nil {
 		return nil, err
 	}
-	var list []place
 	for i, r := range runs {
 		var ok bool
-		if list, ok = r.decodePart(uint64(hash)>>(32-parts(r.Level)), values[i], list[:0]); !ok {
+		if leaves, ok = r.search(values[i], hash, leaves); !ok {
 			return nil, damaged(names[i])
-		}
-		n, _ := slices.BinarySearchFunc(list, place{hash: hash}, comparePlaces)
-		for ; n < len(list) && list[n].hash == hash; n++ {
-			leaves = append(leaves, list[n].leaf)
 		}
 	}
 	return leaves, nil
 }
 
-// merge makes eight runs one of the next level, in steps of one part of each. Each step is committed, and
+// lacks returns those of some leaves, of one run and sorted by their hashes, that the index does not have.
+func (x index) lacks(ctx context.Context, r run, list []place) (missing []uint64, err error) {
+	part := func(p place) uint64 { return uint64(p.hash) >> (32 - parts(r.Level)) }
+	var leaves []uint64
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && part(list[n]) == part(list[0]) {
+			n++
+		}
+		name := indexCell(r.Level, r.Block, part(list[0]))
+		value, err := x.cells.LogCell(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range list[:n] {
+			var ok bool
+			if leaves, ok = r.search(value, p.hash, leaves[:0]); !ok || !slices.Contains(leaves, p.leaf) {
+				missing = append(missing, p.leaf)
+			}
+		}
+		list = list[n:]
+	}
+	return missing, nil
+}
+
+// commitBytes is how many bytes of cells of the index are committed at once, about.
+const commitBytes = 1 << 20
+
+// cellWriter collects changes of cells, and commits them when they are many.
+type cellWriter struct {
+	cells   Keeper
+	changes []stele.CellChange
+	size    int
+}
+
+func (w *cellWriter) add(ctx context.Context, changes ...stele.CellChange) error {
+	for _, c := range changes {
+		w.size += len(c.Name) + len(c.Before) + len(c.After)
+	}
+	if w.changes = append(w.changes, changes...); w.size < commitBytes {
+		return nil
+	}
+	return w.flush(ctx)
+}
+
+func (w *cellWriter) flush(ctx context.Context) error {
+	if len(w.changes) == 0 {
+		return nil
+	}
+	err := w.cells.KeepLog(ctx, w.changes...)
+	w.changes, w.size = nil, 0
+	return err
+}
+
+// merge makes eight runs one of the next level, a part of each at a time. It is committed in steps, and
 // done again after a crash: the merged runs stay until the state says that they are merged.
 func (x index) merge(ctx context.Context, level int, block uint64) error {
 	above := run{level + 1, block}
+	w := cellWriter{cells: x.cells}
+	names := make([]string, runsAbove)
 	var list []place
 	for part := range uint64(1) << parts(level) {
-		list = list[:0]
-		for i := range uint64(runsAbove) {
-			r := run{level, block + i*span(level)}
-			name := indexCell(level, r.Block, part)
-			value, err := x.cells.LogCell(ctx, name)
-			if err != nil {
-				return err
-			}
-			var ok bool
-			if list, ok = r.decodePart(part, value, list); !ok {
-				return damaged(name)
-			}
+		for i := range names {
+			names[i] = indexCell(level, block+uint64(i)*span(level), part)
 		}
-		slices.SortFunc(list, comparePlaces)
-		if err := x.write(ctx, above, part, list); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// write commits the parts of a run that replace one part of the level below.
-func (x index) write(ctx context.Context, above run, part uint64, list []place) error {
-	return x.put(ctx, above, part<<runBits, runsAbove, list)
-}
-
-// put commits neighbouring parts of a run. What is there already is not written again: the same leaves give the same
-// octets, whichever server writes them.
-func (x index) put(ctx context.Context, r run, first, count uint64, list []place) error {
-	var changes []stele.CellChange
-	for part := first; part < first+count; part++ {
-		var after []byte
-		after, list = cutPart(r, part, list)
-		name := indexCell(r.Level, r.Block, part)
-		before, err := x.cells.LogCell(ctx, name)
+		values, err := x.cells.LogValues(ctx, names)
 		if err != nil {
 			return err
 		}
-		if !bytes.Equal(before, after) {
-			changes = append(changes, stele.CellChange{Name: name, Before: before, After: after})
+		list = list[:0]
+		for i, value := range values {
+			var ok bool
+			if list, ok = (run{level, block + uint64(i)*span(level)}).decodePart(part, value, list); !ok {
+				return damaged(names[i])
+			}
+		}
+		above.sort(list)
+		changes, err := x.changes(ctx, above, part<<runBits, runsAbove, list)
+		if err != nil {
+			return err
+		}
+		if err := w.add(ctx, changes...); err != nil {
+			return err
 		}
 	}
-	if len(changes) == 0 {
-		return nil
-	}
-	return x.cells.KeepLog(ctx, changes...)
+	return w.flush(ctx)
 }
+
+// sort sorts places of a run. In one number, hash and leaf are sorted faster than by a function.
+func (r run) sort(list []place) {
+	if span(r.Level)*blockLeaves > 1<<32 {
+		slices.SortFunc(list, comparePlaces)
+		return
+	}
+	packed := make([]uint64, len(list))
+	for i, p := range list {
+		packed[i] = uint64(p.hash)<<32 | (p.leaf - r.first())
+	}
+	slices.Sort(packed)
+	for i, v := range packed {
+		list[i] = place{uint32(v >> 32), r.first() + v&(1<<32-1)}
+	}
+}
+
+// changes returns how neighbouring parts of a run change. What is there already is not written again: the same leaves give the same
+// octets, whichever server writes them.
+func (x index) changes(ctx context.Context, r run, first, count uint64, list []place) (changes []stele.CellChange, err error) {
+	names := make([]string, count)
+	for i := range names {
+		names[i] = indexCell(r.Level, r.Block, first+uint64(i))
+	}
+	before, err := x.cells.LogValues(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		var after []byte
+		after, list = cutPart(r, first+uint64(i), list)
+		if !bytes.Equal(before[i], after) {
+			changes = append(changes, stele.CellChange{Name: name, Before: before[i], After: after})
+		}
+	}
+	return changes, nil
+}
+
+// block returns how the cells of a new run of level 0 change.
+func (x index) block(ctx context.Context, block uint64, list []place) ([]stele.CellChange, error) {
+	r := run{0, block}
+	list = slices.Clone(list)
+	r.sort(list)
+	return x.changes(ctx, r, 0, 1<<parts(0), list)
+}
+
+// completes reports whether runs are merged when a block is added.
+func completes(block uint64) bool { return (block+1)%runsAbove == 0 }
 
 // addBlock writes the run of a block, and merges runs as far as they are complete then. It returns those that were
 // merged.
 func (x index) addBlock(ctx context.Context, block uint64, list []place) (merged []run, err error) {
-	list = slices.SortedFunc(slices.Values(list), comparePlaces)
-	if err := x.put(ctx, run{0, block}, 0, 1<<parts(0), list); err != nil {
+	changes, err := x.block(ctx, block, list)
+	if err != nil {
 		return nil, err
+	}
+	if len(changes) > 0 {
+		if err := x.cells.KeepLog(ctx, changes...); err != nil {
+			return nil, err
+		}
 	}
 	for level := 0; (block+1)%span(level+1) == 0; level++ {
 		first := block + 1 - span(level+1)
@@ -222,24 +340,29 @@ func (x index) addBlock(ctx context.Context, block uint64, list []place) (merged
 	return merged, nil
 }
 
-// remove removes the cells of a run that was merged, as far as they are there.
-func (x index) remove(ctx context.Context, r run) error {
-	var changes []stele.CellChange
-	for part := range uint64(1) << parts(r.Level) {
-		name := indexCell(r.Level, r.Block, part)
-		before, err := x.cells.LogCell(ctx, name)
-		if err != nil {
-			return err
-		}
-		if before != nil {
-			changes = append(changes, stele.CellChange{Name: name, Before: before})
-		}
-		if last := part+1 == 1<<parts(r.Level); len(changes) == 64 || last && len(changes) > 0 {
-			if err := x.cells.KeepLog(ctx, changes...); err != nil {
+// remove removes the cells of runs that were merged, as far as they are there.
+func (x index) remove(ctx context.Context, runs []run) error {
+	w := cellWriter{cells: x.cells}
+	for _, r := range runs {
+		names := make([]string, 0, 1<<min(parts(r.Level), 8))
+		for part := range uint64(1) << parts(r.Level) {
+			if names = append(names, indexCell(r.Level, r.Block, part)); len(names) < cap(names) {
+				continue
+			}
+			values, err := x.cells.LogValues(ctx, names)
+			if err != nil {
 				return err
 			}
-			changes = nil
+			for i, value := range values {
+				if value == nil {
+					continue
+				}
+				if err := w.add(ctx, stele.CellChange{Name: names[i], Before: value}); err != nil {
+					return err
+				}
+			}
+			names = names[:0]
 		}
 	}
-	return nil
+	return w.flush(ctx)
 }

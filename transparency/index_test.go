@@ -26,10 +26,8 @@ func addAll(t *testing.T, x index, blocks [][]place) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range merged {
-			if err := x.remove(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
+		if err := x.remove(t.Context(), merged); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -108,7 +106,7 @@ func TestIndexAfterFailures(t *testing.T) {
 			var merged []run
 			again(func() (err error) { merged, err = x.addBlock(t.Context(), uint64(n), list); return err })
 			for _, one := range merged {
-				again(func() error { return x.remove(t.Context(), one) })
+				again(func() error { return x.remove(t.Context(), []run{one}) })
 			}
 		}
 		if len(cells.cells) != len(plain.cells) {

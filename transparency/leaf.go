@@ -44,9 +44,12 @@ const maxLeafName = 32 << 10
 
 // Append appends the text of the leaf: a JSON object under RFC 8785 that ends with its brace. It is what the log
 // hashes.
-func (l *Leaf) Append(b []byte) []byte {
+func (l *Leaf) Append(b []byte) []byte { return l.appendAt(b, appendTime(nil, l.At)) }
+
+// appendAt is Append for a time that is written already.
+func (l *Leaf) appendAt(b, at []byte) []byte {
 	b = append(b, `{"at":"`...)
-	b = appendTime(b, l.At)
+	b = append(b, at...)
 	if l.Name == "" {
 		b = append(b, `","blind":"`...)
 		b = base64.StdEncoding.AppendEncode(b, l.Blind[:])
@@ -140,21 +143,26 @@ type seed [16]byte
 // Key blinds a name, or salts a digest.
 type Key [16]byte
 
-func (s *seed) derive(use string) (k Key) {
+func (s *seed) derive(use string) [32]byte {
 	var b [48]byte
 	n := copy(b[:], "stele log 1 ")
 	n += copy(b[n:], use)
 	n += copy(b[n:], s[:])
-	sum := sha256.Sum256(b[:n])
-	copy(k[:], sum[:])
-	return k
+	return sha256.Sum256(b[:n])
 }
 
 // The key that blinds a name is that of the first version of what is named, so that all its leaves have the same
 // blinded name.
-func (s *seed) nameKey() Key    { return s.derive("name") }
-func (s *seed) publicSalt() Key { return s.derive("public") }
-func (s *seed) fullSalt() Key   { return s.derive("full") }
+func (s *seed) nameKey() Key {
+	sum := s.derive("name")
+	return Key(sum[:16])
+}
+
+// salts returns the salts of the two documents: the halves of one hash, of which one says nothing about the other.
+func (s *seed) salts() (public, full Key) {
+	sum := s.derive("salts")
+	return Key(sum[:16]), Key(sum[16:])
+}
 
 // Blind returns the blinded name.
 func Blind(k Key, kind Kind, name string) [32]byte {

@@ -5,10 +5,13 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/offered"
 )
 
 // Source is the registry that the log follows: a store.
@@ -50,6 +53,12 @@ type Log struct {
 
 	turn chan struct{} // held by the one goroutine that follows
 
+	generation stele.GenerationID // that the goroutine with the turn saw last
+
+	following atomic.Int32 // goroutines in Run and KeepUp
+	offers    *offered.Offers
+	makers    sync.Pool // of *maker
+
 	mu    sync.RWMutex
 	known *position // what was read or written last; nil if nothing is known
 	names nameKeys
@@ -66,7 +75,10 @@ type position struct {
 // New returns the log of a registry. It reads nothing yet.
 func New(o Options) *Log {
 	o.Cells = asServer{o.Cells}
-	return &Log{o: o, index: index{o.Cells}, wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), names: newNameKeys()}
+	return &Log{
+		o: o, index: index{o.Cells}, wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), names: newNameKeys(),
+		offers: offered.New(maxOffered), makers: sync.Pool{New: func() any { return new(maker) }},
+	}
 }
 
 // Notify says that something was committed. It never waits.
@@ -100,7 +112,60 @@ func (l *Log) CatchUp(ctx context.Context, progress func(Status)) error {
 		return err
 	}
 	defer func() { <-l.turn }()
-	return l.advance(ctx, progress)
+	return l.advance(ctx, math.MaxUint64, progress)
+}
+
+// Offer gives the log records that an import has written, in the order of their changes. They must be as the store has them, and must not be
+// changed any more. The log reads from the store what it was not offered, or has no room for. It never waits. If neither Run nor KeepUp
+// follows, nothing is kept.
+func (l *Log) Offer(records []*stele.Record) {
+	if l.following.Load() > 0 {
+		l.offers.Offer(records)
+	}
+}
+
+// KeepUp logs whole blocks of what is committed, whenever Notify is called, until the context ends. It is for an import: what
+// is written of a block at once is not written again. CatchUp logs the rest.
+func (l *Log) KeepUp(ctx context.Context) error {
+	l.following.Add(1)
+	defer l.following.Add(-1)
+	seen := uint64(0) // what was committed when it was notified before. All of that was offered: a commit is seen before
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.wake:
+		}
+		now, err := l.o.Source.LastChange(ctx)
+		if err == nil {
+			err = l.keepUp(ctx, seen/blockLeaves*blockLeaves)
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		seen = now
+	}
+}
+
+// keepUp logs changes up to one. When the context ends it finishes the batches that are under way, so that what was offered
+// is not read again.
+func (l *Log) keepUp(ctx context.Context, last uint64) error {
+	if err := l.take(ctx); err != nil {
+		return err
+	}
+	defer func() { <-l.turn }()
+	work := context.WithoutCancel(ctx)
+	for size := uint64(math.MaxUint64); ctx.Err() == nil; {
+		p, err := l.load(work)
+		if err != nil || p.Size >= last || p.Size == size {
+			return err
+		}
+		size = p.Size
+		if err := l.advance(work, min(last, size+4*batchLeaves), nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *Log) take(ctx context.Context) error {
@@ -178,30 +243,52 @@ func otherFeed() error {
 // maxTries is how often a commit is made anew that other servers get ahead of.
 const maxTries = 10
 
-// advance is CatchUp for the goroutine that has the turn.
-func (l *Log) advance(ctx context.Context, progress func(Status)) error {
+// advance is CatchUp for the goroutine that has the turn, up to a change.
+func (l *Log) advance(ctx context.Context, last uint64, progress func(Status)) error {
 	if l.o.Lagging != nil {
 		if _, lags := l.o.Lagging(); lags {
 			return nil
 		}
 	}
+	l.offers.Take()
 	now, err := l.o.Source.Position(ctx)
 	if err != nil {
 		return err
 	}
+	if now.Generation != l.generation { // what was offered may be of the one before
+		if l.generation != (stele.GenerationID{}) {
+			l.offers.Forget()
+		}
+		l.generation = now.Generation
+	}
+	last = min(last, now.Change)
+	err = l.follow(ctx, now, last, func(p *position) {
+		if progress != nil {
+			progress(Status{p.Size, now.Change, p.Eras})
+		}
+	})
+	// Records that were offered after their changes were logged are left over; so are those of changes that were not logged.
+	if err != nil || l.offers.Left() > now.Change-last {
+		l.offers.Drop()
+	} else {
+		l.offers.Settle()
+	}
+	return err
+}
+
+// follow logs the changes up to one, of a feed that has come to a position.
+func (l *Log) follow(ctx context.Context, now stele.Position, last uint64, progress func(*position)) error {
 	for tries := 0; ; tries++ {
 		p, err := l.load(ctx)
 		if err != nil {
 			return err
 		}
-		if progress != nil {
-			progress(Status{p.Size, now.Change, p.Eras})
-		}
-		done, err := l.step(ctx, p, now)
+		progress(p)
+		done, err := l.step(ctx, p, now, last, progress)
 		switch {
 		case err == nil && done:
 			return nil
-		case err == nil, l.overtaken(ctx, p): // another server was faster, and the log goes on from where it is
+		case err == nil, l.overtaken(ctx, l.latest(p)): // another server was faster, and the log goes on from where it is
 			tries = 0
 		case stele.KindOf(err) == stele.Conflict && tries < maxTries: // an erasure changed a tile
 			l.remember(nil)
@@ -212,6 +299,16 @@ func (l *Log) advance(ctx context.Context, progress func(Status)) error {
 	}
 }
 
+// latest returns the state that this server has written last, since it read one.
+func (l *Log) latest(p *position) *position {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.known != nil {
+		return l.known
+	}
+	return p
+}
+
 // overtaken reports whether the log has another state than the one that a caller worked with: what the caller wrote was refused
 // for it, or what it wanted to read is elsewhere.
 func (l *Log) overtaken(ctx context.Context, p *position) bool {
@@ -219,16 +316,13 @@ func (l *Log) overtaken(ctx context.Context, p *position) bool {
 	return err == nil && !bytes.Equal(cell, p.cell)
 }
 
-// step adds a batch of changes, or does what else there is to do.
-func (l *Log) step(ctx context.Context, p *position, now stele.Position) (done bool, err error) {
-	if len(p.Merged) > 0 {
-		return false, l.sweep(ctx, p)
-	}
+// step adds changes up to one, or does what else there is to do.
+func (l *Log) step(ctx context.Context, p *position, now stele.Position, last uint64, progress func(*position)) (done bool, err error) {
 	if len(p.Eras) == 0 || p.Eras[len(p.Eras)-1].Generation != now.Generation {
 		return false, l.begin(ctx, p)
 	}
-	if len(p.tail) >= blockLeaves {
-		return false, l.addBlocks(ctx, p)
+	if p, err = l.tidy(ctx, p); err != nil {
+		return false, err
 	}
 	switch {
 	case p.Size > now.Change: // another server may have logged what was committed since
@@ -237,39 +331,69 @@ func (l *Log) step(ctx context.Context, p *position, now stele.Position) (done b
 			err = otherFeed()
 		}
 		return true, err
-	case p.Size == now.Change:
+	case p.Size >= last:
 		return true, nil
 	}
-	return false, l.append(ctx, p, now.Change)
+	return false, l.append(ctx, p, last, progress)
+}
+
+// tidy adds full blocks to the index, and removes what was merged.
+func (l *Log) tidy(ctx context.Context, p *position) (*position, error) {
+	for {
+		var err error
+		switch {
+		case len(p.Merged) > 0:
+			p, err = l.sweep(ctx, p)
+		case len(p.tail) >= blockLeaves:
+			p, err = l.addBlocks(ctx, p)
+		default:
+			return p, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 }
 
 // sweep removes the cells of runs that were merged.
-func (l *Log) sweep(ctx context.Context, p *position) error {
-	for _, r := range p.Merged {
-		if err := l.index.remove(ctx, r); err != nil {
-			return err
-		}
+func (l *Log) sweep(ctx context.Context, p *position) (*position, error) {
+	if err := l.index.remove(ctx, p.Merged); err != nil {
+		return nil, err
 	}
 	next := *p
 	next.Merged = nil
-	return l.commit(ctx, p, &next, nil)
+	return &next, l.commit(ctx, p, &next, nil)
 }
 
-// addBlocks adds full blocks to the index.
-func (l *Log) addBlocks(ctx context.Context, p *position) error {
-	next := *p
-	for len(next.tail) >= blockLeaves {
-		merged, err := l.index.addBlock(ctx, next.Indexed, next.tail[:blockLeaves])
+// addRuns takes full blocks from the tail and returns the cells of their runs, up to one with which runs are merged.
+func (l *Log) addRuns(ctx context.Context, next *position) (changes []stele.CellChange, err error) {
+	for len(next.tail) >= blockLeaves && !completes(next.Indexed) {
+		run, err := l.index.block(ctx, next.Indexed, next.tail[:blockLeaves])
 		if err != nil {
-			return err
+			return nil, err
+		}
+		changes = append(changes, run...)
+		next.tail = next.tail[blockLeaves:]
+		next.Indexed++
+	}
+	return changes, nil
+}
+
+// addBlocks adds full blocks to the index, until runs are merged.
+func (l *Log) addBlocks(ctx context.Context, p *position) (*position, error) {
+	next := *p
+	changes, err := l.addRuns(ctx, &next)
+	if err != nil {
+		return nil, err
+	}
+	if next.Indexed == p.Indexed { // the next block completes runs
+		if next.Merged, err = l.index.addBlock(ctx, next.Indexed, next.tail[:blockLeaves]); err != nil {
+			return nil, err
 		}
 		next.tail = next.tail[blockLeaves:]
 		next.Indexed++
-		if next.Merged = merged; len(merged) > 0 {
-			break
-		}
 	}
-	return l.commit(ctx, p, &next, nil)
+	return &next, l.commit(ctx, p, &next, changes)
 }
 
 // begin begins an era: the log is new, or the registry was restored. It finds out whether the feed is still the one that was logged.

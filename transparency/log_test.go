@@ -20,7 +20,7 @@ import (
 
 // house is a registry with a log, and a clock that a test sets.
 type house struct {
-	*testing.T
+	testing.TB
 	ctx     context.Context
 	mu      sync.Mutex
 	now     time.Time
@@ -31,9 +31,9 @@ type house struct {
 	keys    *Keys
 }
 
-func newHouse(t *testing.T, store func(now func() time.Time) stele.Store) *house {
+func newHouse(t testing.TB, store func(now func() time.Time) stele.Store) *house {
 	t.Helper()
-	h := &house{T: t, now: time.Date(2031, 5, 2, 10, 0, 0, 0, time.UTC), ctx: auth.With(t.Context(), auth.Local())}
+	h := &house{TB: t, now: time.Date(2031, 5, 2, 10, 0, 0, 0, time.UTC), ctx: auth.With(t.Context(), auth.Local())}
 	if store == nil {
 		store = func(now func() time.Time) stele.Store { return mem.New(now) }
 	}

@@ -276,11 +276,12 @@ func (l *Log) Prove(ctx context.Context, w Wanted) (*Proof, error) {
 		proof.NameKey = e.key
 	}
 	if d, ok := e.documents(); ok && k.flags&flagNoted != 0 {
+		public, full := e.seed.salts()
 		switch {
 		case w.Full:
-			proof.Document, proof.Salt = d.full, e.seed.fullSalt()
+			proof.Document, proof.Salt = d.full, full
 		case string(d.public) != noDocument:
-			proof.Document, proof.Salt = d.public, e.seed.publicSalt()
+			proof.Document, proof.Salt = d.public, public
 		}
 	}
 	if proof.Document == nil {

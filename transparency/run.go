@@ -25,6 +25,8 @@ const lookEvery = time.Second
 
 // Run keeps the log up to date, and signs checkpoints, until the context ends.
 func (l *Log) Run(ctx context.Context, s Signing) {
+	l.following.Add(1)
+	defer l.following.Add(-1)
 	tick := time.NewTicker(min(lookEvery, max(s.Interval, time.Millisecond)))
 	defer tick.Stop()
 	var signed time.Time

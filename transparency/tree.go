@@ -146,7 +146,7 @@ func rootOf(hashes []byte) tlog.Hash {
 	}
 	for ; n > 1; n /= 2 {
 		for i := range n / 2 {
-			level[i] = tlog.NodeHash(level[2*i], level[2*i+1])
+			level[i] = hashNode(&level[2*i], &level[2*i+1])
 		}
 	}
 	return level[0]

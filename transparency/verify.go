@@ -70,26 +70,36 @@ func (l *Log) verifyTile(ctx context.Context, p *position, first uint64, tile []
 	}
 	for i := range list {
 		e := &list[i]
-		kind, name := subject(&e.change)
-		leaf := first + uint64(i)
-		err := l.again(ctx, p, e, leaf)
-		if err == nil {
-			if found, _, ferr := l.find(ctx, p, kind, name, e.change.Version); ferr != nil || found != leaf {
-				if stele.KindOf(ferr) == stele.NotFound || ferr == nil {
-					report(stele.Messagef("log.leaf-not-found", "The log does not find change {change}, version {version} of {name}, by its name.", leaf+1, e.change.Version, name))
-				} else {
-					err = ferr
-				}
-			}
-		}
-		if err != nil {
+		if err := l.again(ctx, p, e, first+uint64(i)); err != nil {
 			if stele.KindOf(err) != stele.Internal {
 				return err
 			}
-			report(stele.Messagef("log.leaf-other-than-registry", "Change {change}, version {version} of {name}, is not what the log has of it.", leaf+1, e.change.Version, name))
+			_, name := subject(&e.change)
+			report(stele.Messagef("log.leaf-other-than-registry", "Change {change}, version {version} of {name}, is not what the log has of it.", first+uint64(i)+1, e.change.Version, name))
 		}
 	}
-	return nil
+	return l.verifyIndex(ctx, p, first, list, report)
+}
+
+// verifyIndex checks that the leaves of a tile are found. All of them are in one run, or in none: a block has whole tiles.
+func (l *Log) verifyIndex(ctx context.Context, p *position, first uint64, list []entry, report func(*stele.Message)) error {
+	r, ok := runOf(p.Indexed, first)
+	if !ok {
+		return nil
+	}
+	places := make([]place, len(list))
+	for i := range list {
+		kind, name := subject(&list[i].change)
+		places[i] = place{placeHash(kind, name, list[i].change.Version), first + uint64(i)}
+	}
+	r.sort(places)
+	missing, err := l.index.lacks(ctx, r, places)
+	for _, leaf := range missing {
+		e := &list[leaf-first]
+		_, name := subject(&e.change)
+		report(stele.Messagef("log.leaf-not-found", "The log does not find change {change}, version {version} of {name}, by its name.", leaf+1, e.change.Version, name))
+	}
+	return err
 }
 
 // verifyTiles checks the levels above the leaves, and the checkpoint.

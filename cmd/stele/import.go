@@ -28,6 +28,7 @@ type importOptions struct {
 	bulk.FileOptions
 	encoding string
 	index    bool
+	noLog    bool
 	handle   foreignFlags
 	live     liveFlags
 }
@@ -190,6 +191,7 @@ with --server it accepts it from an administrator only. With --fresh it ignores 
 	flags.StringArrayVar(&o.Columns, "map", nil, "meaning of a column of a CSV file, as `COLUMN=FIELD`; the field - skips the column, and '*=meta' turns all unknown columns into metadata. With --from handle: the usual name of a table or column of SQL")
 	flags.StringVar(&o.encoding, "encoding", string(bulk.Auto), "character encoding of a CSV file: auto, utf-8, cp1252, latin-1 or utf-16")
 	flags.BoolVar(&o.index, "index", false, "also make the search index, which 'stele find' would make later; it takes less time now, while the records are in memory")
+	flags.BoolVar(&o.noLog, "no-log", false, "do not add the changes to the transparency log now; the next import or 'stele serve' does")
 	flags.BoolVar(&o.Fresh, "fresh", false, "ignore what the file says about when records were created and changed, and by whom")
 	usage.Choices(cmd, "encoding", bulk.Encodings()...)
 	o.handle.add(cmd)
@@ -270,6 +272,10 @@ func (p *program) runImport(ctx context.Context, l *Registry, o importOptions, b
 	if im.Mark.Done {
 		return errors.Join(p.importDone(im), finish(ctx))
 	}
+	logged := func(context.Context) error { return nil }
+	if !o.noLog && !o.DryRun {
+		logged = l.FollowLog(ctx)
+	}
 	defer waitForGarbage(o.index)()
 	if im.Mark.Offset > 0 {
 		fmt.Fprintf(p.stderr, "import: continues at line %s\n", grouped(int64(im.Mark.Line)))
@@ -283,6 +289,9 @@ func (p *program) runImport(ctx context.Context, l *Registry, o importOptions, b
 		im.progress.End()
 	}
 	err = errors.Join(err, finish(ctx))
+	if late := logged(ctx); late != nil && ctx.Err() == nil { // all is imported, and nothing is lost
+		fmt.Fprintf(p.stderr, "import: the transparency log did not follow: %v; the next import or 'stele serve' continues it\n", late)
+	}
 	p.tellEncoding(im.Text, im.File)
 	return p.importReport(im, p.now().Sub(started), err)
 }
@@ -530,11 +539,11 @@ func shownValue(value string) string {
 // What an import makes is garbage as soon as its chunk is committed. So the collector
 // may wait until there is much of it, but not for ever: what is in use is a third of
 // the limit at most times. The store has some memory beside that.
-// Records wait for the search index if it is made beside, so that there half of the
-// lower limit is in use.
+// Some records wait for the transparency log. More of them wait for the search index if it is
+// made beside, so that there half of the lower limit is in use.
 const (
 	importGarbage = 400
-	importMemory  = 900 << 20
+	importMemory  = 1000 << 20
 	indexMemory   = 1300 << 20
 )
 
