@@ -7,7 +7,7 @@ import (
 )
 
 func (p *program) logCommand() *cobra.Command {
-	members := []*cobra.Command{}
+	members := []*cobra.Command{p.logMonitorCommand()}
 	return usage.Family(&cobra.Command{
 		Use:   "log",
 		Short: "Prove and check the history of names",
