@@ -185,6 +185,16 @@ var settings = []Setting{
 		What: "answer clients of EZID below /.ezid, who mint, create and change identifiers with their tokens"},
 	{Name: "oai", kind: boolKind, Usual: "true", Example: "false",
 		What: "answer harvesters (OAI-PMH) at /.oai with the public records of the namespaces that are listed"},
+	{Name: "log", kind: boolKind, Usual: "true", Example: "false",
+		What: "keep the transparency log, in which each change is an entry, and serve it below /.log/"},
+	{Name: "log-interval", kind: timeoutKind, Usual: "1m", Example: "10s",
+		What: "how often the transparency log is signed, if something has changed"},
+	{Name: "log-origin", kind: logNameKind, Example: "id.example.org/.log",
+		What: "name of the transparency log, permanently: a URL without its scheme. It counts when the log is signed for the first time; then the registry keeps it, whatever this setting says; empty: the host of base and /.log"},
+	{Name: "log-witnesses", kind: witnessesKind, Example: "https://witness.example.net=witness.example.net+87886bb0+BCaOqP2bc+HHTO8OnM9ufMPGANssqR9mpY9i8Crp363B",
+		What: "witnesses that are asked to co-sign the checkpoints of the transparency log: the URL and the public key of each, with an equals sign between them"},
+	{Name: "log-witness-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
+		What: "addresses and networks, in addition to public ones, at which the server may ask witnesses; empty: public addresses only"},
 	{Name: "harvest-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
 		What: "addresses and networks, in addition to public ones, at which the server may harvest repositories; empty: public addresses only"},
 	{Name: "oai-mail", kind: lineKind, Example: "ids@example.org",
@@ -353,6 +363,11 @@ type Values struct {
 	OAI            bool              `koanf:"oai"`
 	OAIMail        string            `koanf:"oai-mail"`
 	HarvestAllow   []string          `koanf:"harvest-allow"`
+	Log            bool              `koanf:"log"`
+	LogInterval    time.Duration     `koanf:"log-interval"`
+	LogOrigin      string            `koanf:"log-origin"`
+	LogWitnesses   []string          `koanf:"log-witnesses"`
+	LogAllow       []string          `koanf:"log-witness-allow"`
 	Reverse        bool              `koanf:"reverse"`
 	TTL            time.Duration     `koanf:"ttl"`
 	Status         int               `koanf:"status"`

@@ -89,6 +89,9 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 	if f.uploads != nil {
 		f.work.Go(func() { s.forgetUploads(ctx, f) })
 	}
+	if s.Log {
+		f.work.Go(func() { s.keepLog(ctx, f) })
+	}
 	f.work.Go(func() { f.links.Run(ctx) })
 	f.work.Go(func() { s.harvestOften(ctx, r) })
 	f.work.Go(func() { s.keepSigned(ctx, r) })
@@ -190,6 +193,9 @@ func (s *server) answers(ctx context.Context, f *generation) (http.Handler, erro
 	}
 	if s.OAI {
 		o.OAI = s.harvestable(r)
+	}
+	if s.Log {
+		o.Transparency = s.shownLog(r)
 	}
 	if o.LSID, err = s.lifeScience(r); err != nil {
 		return nil, err

@@ -38,6 +38,8 @@ import (
 	"github.com/stele-id/stele/serve/hdld"
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/store/pebble"
+	"github.com/stele-id/stele/transparency"
+	"github.com/stele-id/stele/transparency/witness"
 	"github.com/stele-id/stele/usage"
 )
 
@@ -105,6 +107,8 @@ type server struct {
 	notify, transfer outbound.Rule // where secondaries may be
 	linkRule         outbound.Rule // where targets may be that are checked
 	harvestRule      outbound.Rule
+	witnessRule      outbound.Rule // where witnesses may be
+	witnesses        []witness.Target
 	linkRules        *links.Rules
 
 	http         listener      // for the public
@@ -154,6 +158,9 @@ func (s *server) run(ctx, hurry context.Context) (err error) {
 		return err
 	}
 	if err := s.openLinks(); err != nil {
+		return err
+	}
+	if err := s.openWitnesses(); err != nil {
 		return err
 	}
 	if err := s.openMail(); err != nil {
@@ -275,6 +282,9 @@ func (s *server) start(running context.Context, r *registry.Registry) error {
 	s.numbers = newMetrics(s.o.Version, s.ready)
 	s.numbers.addHeld(s.held)
 	s.numbers.addSearch(s.searchStatus)
+	if s.Log {
+		s.numbers.addLog(func() *transparency.Log { return s.generation.Load().registry.Log }, s.now)
+	}
 	if s.Usage {
 		s.numbers.addUsage(s.usageStats)
 	}

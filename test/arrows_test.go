@@ -114,10 +114,10 @@ var rooms = []room{
 	{folder: "handles", may: ". document/handlejson internal/destination auth registrar resolver wire/hdl", tests: "document secret store/mem scheme/all"},               // what the registry is to the Handle System
 
 	// It judges values as the servers do that they are for.
-	{folder: "config", may: ". internal/spelling internal/terminal audit auth mail resolver scheme/* serve/* store/postgres"},
+	{folder: "config", may: ". internal/spelling internal/terminal audit auth mail resolver scheme/* serve/* store/postgres transparency"},
 
 	// A server is handed a store and the schemes; it never picks them.
-	{folder: "serve/httpd", may: ". document rules internal/destination internal/limit internal/plainxml auth ddds handles mint namespaces proof publish resolver registrar wire/hdl web", tests: "outbound secret usage store/mem scheme/all"},
+	{folder: "serve/httpd", may: ". document rules internal/destination internal/limit internal/plainxml auth ddds handles mint namespaces proof publish resolver registrar transparency wire/hdl web", tests: "outbound registry secret usage store/mem scheme/all"},
 	{folder: "serve/api", may: ". document rules internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "links usage store/mem scheme/all"},
 	{folder: "serve/desk", may: ". document rules internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage"},
 	{folder: "serve/hdld", may: ". internal/datagram internal/limit internal/slab auth handles wire/hdl", tests: "document registrar resolver secret store/mem scheme/all"},
@@ -131,7 +131,7 @@ var rooms = []room{
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},
 	{folder: "client", may: ". document client/hdl client/internal internal/destination ddds mint outbound proof publish/zonemap wire/hdl", tests: "auth handles registrar resolver internal/servertest store/mem scheme/all serve/*"},
 
-	{folder: "server", may: ". harvest usage client document links internal/disk internal/limit internal/terminal audit auth bulk config mail outbound publish registrar registry resolver search serve/* web store/* auth/issuer handles wire/hdl", tests: "scheme/all secret"},
+	{folder: "server", may: ". harvest transparency usage client document links internal/disk internal/limit internal/terminal audit auth bulk config mail outbound publish registrar registry resolver search serve/* web store/* auth/issuer handles wire/hdl", tests: "scheme/all secret"},
 	{folder: "doctor", may: ". handles wire/hdl document/apijson internal/disk auth client config mail registry secret server store/pebble auth/issuer outbound", tests: "serve/hdld registrar resolver secret scheme/all store/mem"},
 	{folder: "cmd/stele", may: ". harvest transparency usage rules document handles links internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 

@@ -128,3 +128,6 @@ func EraOf(origin, log string) (number uint64, ok bool) {
 	}
 	return number, true
 }
+
+// IsOrigin reports whether a text can be the name of a log: it is also the name of its keys (signed-note).
+func IsOrigin(text string) bool { return validKeyName(text) && !strings.HasSuffix(text, "/") }

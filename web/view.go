@@ -226,6 +226,32 @@ type Protocol struct {
 	Example  string // a name to try; may be empty
 }
 
+// Log is the view of the page about the transparency log.
+type Log struct {
+	Frame
+	Site    string // URL of the server
+	Origin  string // of the last checkpoint; "" if there is none yet
+	Size    uint64
+	At      time.Time
+	Behind  uint64 // changes that the checkpoint does not have yet
+	Keys    []LogKey
+	Restore []LogRestore // after which the log went on, the oldest first
+
+	Witnesses []string // that have co-signed the checkpoint, as its lines say
+}
+
+// LogKey is a public key of the log.
+type LogKey struct {
+	Key     string
+	Retired time.Time // zero: it signs
+}
+
+// LogRestore is when a registry was restored, and how many entries its log had then.
+type LogRestore struct {
+	At   time.Time
+	Size uint64
+}
+
 // Explanation is the view of how an answer was found.
 type Explanation struct {
 	Frame

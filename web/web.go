@@ -62,7 +62,7 @@ type asset struct {
 }
 
 // The pages, by the names of their templates.
-var pageNames = [...]string{"info", "gone", "missing", "problem", "choices", "home", "explain", "api", "about", "protocol", "usage"}
+var pageNames = [...]string{"info", "gone", "missing", "problem", "choices", "home", "explain", "api", "about", "protocol", "usage", "log"}
 
 // New reads the embedded templates, for the languages of a catalog, and gives them the face of a
 // site. It fails if the face is wrong.
@@ -198,6 +198,9 @@ func (p *Pages) Protocol(w io.Writer, v *Protocol) error { return p.write(w, "pr
 
 // Usage writes the page of how often names are used.
 func (p *Pages) Usage(w io.Writer, v *Use) error { return p.write(w, "usage", v) }
+
+// Log writes the page about the transparency log.
+func (p *Pages) Log(w io.Writer, v *Log) error { return p.write(w, "log", v) }
 
 // framed is a view of a page.
 type framed interface{ frame() *Frame }

@@ -44,6 +44,7 @@ func runStele(t *testing.T, args ...string) string {
 // process is a server that runs.
 type process struct {
 	cmd     *exec.Cmd
+	first   string // line that it printed
 	http    string // its addresses
 	https   string
 	metrics string
@@ -101,6 +102,7 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 		t.Fatalf("the server says nothing: %v\n%s", err, p.stderr)
 	}
 	var at struct{ HTTP, HTTPS, Metrics, DNS, HDL string }
+	p.first = first
 	if err := json.Unmarshal([]byte(first), &at); err != nil {
 		t.Fatalf("%q: %v", first, err)
 	}

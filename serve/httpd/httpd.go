@@ -30,6 +30,7 @@ import (
 	"github.com/stele-id/stele/serve/httpd/handle"
 	"github.com/stele-id/stele/serve/httpd/lsid"
 	"github.com/stele-id/stele/serve/httpd/oai"
+	"github.com/stele-id/stele/serve/httpd/translog"
 	"github.com/stele-id/stele/web"
 )
 
@@ -103,6 +104,9 @@ type Options struct {
 
 	// OAI lists the records of listed namespaces for harvesters, at /.oai; nil: the path is not served.
 	OAI *oai.Handler
+
+	// Transparency serves the log of all changes, below /.log/; nil: the path is not served.
+	Transparency *translog.Handler
 
 	// Pointing answers the reverse look-ups of RFC 2483 (L2Ns, L2Ls, L2C), which let the
 	// public list what a publisher has; nil: they are off.

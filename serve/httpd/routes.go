@@ -33,6 +33,7 @@ func (h *Handler) routes() map[string]route {
 		".desk":       {kind: "desk", serve: h.desk, writes: true, anonymous: true},
 		".ezid":       {kind: "ezid", serve: h.ezid, writes: true, anonymous: true},
 		".oai":        {kind: "oai", serve: h.harvest, writes: true, anonymous: true},
+		".log":        {kind: "log", serve: h.log, anonymous: true},
 		".info":       {kind: "info", serve: h.info, cost: costInfo},
 		".usage":      {kind: "usage", serve: h.usage, cost: costReverse},
 		".timemap":    {kind: "timemap", serve: h.timemap, cost: costDescription},
@@ -171,7 +172,7 @@ func (h *Handler) ready(w http.ResponseWriter, r *http.Request, t requestTarget)
 // robots tells crawlers to read identifiers, and not the many forms of the same records.
 func (h *Handler) robots(w http.ResponseWriter, r *http.Request, _ requestTarget) {
 	w.Header()["Cache-Control"] = oneDay
-	h.write(w, r, http.StatusOK, textType, []byte("User-agent: *\nDisallow: /.ezid/\nDisallow: /.memento/\nDisallow: /.oai\nDisallow: /.timemap/\nDisallow: /.usage/\nDisallow: /api/\nDisallow: /authority/\nDisallow: /uri-res/\n"))
+	h.write(w, r, http.StatusOK, textType, []byte("User-agent: *\nDisallow: /.ezid/\nDisallow: /.log/\nDisallow: /.memento/\nDisallow: /.oai\nDisallow: /.timemap/\nDisallow: /.usage/\nDisallow: /api/\nDisallow: /authority/\nDisallow: /uri-res/\n"))
 }
 
 // asset answers with a file of the pages.

@@ -27,15 +27,16 @@ type Target struct {
 // MaxTargets is how many witnesses a log may ask: a note has at most 100 signatures.
 const MaxTargets = 32
 
-// ParseTarget reads a witness: its URL and its public key, with a space between them.
+// ParseTarget reads a witness: its URL and its public key, with an equals sign or a space between them.
 func ParseTarget(text string) (t Target, err error) {
 	bad := func(why string) (Target, error) {
-		return Target{}, &stele.Error{Op: "read witness", Kind: stele.Invalid, Err: stele.Messagef("log.witness-malformed", `"{witness}" does not name a witness: {reason}; write its URL and its public key with a space between them`, text, why)}
+		return Target{}, &stele.Error{Op: "read witness", Kind: stele.Invalid, Err: stele.Messagef("log.witness-malformed", `"{witness}" does not name a witness: {reason}; write its URL and its public key with an equals sign between them`, text, why)}
 	}
-	address, key, ok := strings.Cut(strings.TrimSpace(text), " ")
-	if !ok {
+	at := strings.IndexAny(text, " =")
+	if at < 0 {
 		return bad("a part is missing")
 	}
+	address, key := text[:at], text[at+1:]
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return bad("the URL is not one of a web server")

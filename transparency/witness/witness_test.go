@@ -505,7 +505,7 @@ func TestParseTarget(t *testing.T) {
 	logKey := logKey(newKey(t, origin))
 	for text, want := range map[string]string{
 		"https://witness.example/w1/ " + key.String():   "https://witness.example/w1",
-		"http://10.0.0.1:8000  " + key.String():         "http://10.0.0.1:8000",
+		"http://10.0.0.1:8000=" + key.String():          "http://10.0.0.1:8000",
 		"https://witness.example/w1 " + logKey.String(): "",
 		"https://witness.example/w1":                    "",
 		"ftp://witness.example " + key.String():         "",
