@@ -38,7 +38,7 @@ func verify(t *testing.T, stele string, spoil ...string) (string, error) {
 	t.Helper()
 	folder := t.TempDir()
 	args := []string{"verify", "--man=no"}
-	for _, name := range []string{"stele.service", "stele-backup.service", "stele-backup.timer"} {
+	for _, name := range []string{"stele.service", "stele-backup.service", "stele-backup.timer", "stele-monitor.service", "stele-monitor.timer"} {
 		text := deployed(t, name)
 		if strings.HasSuffix(name, ".service") {
 			text = deployed(t, name, append([]string{"/usr/local/bin/stele", stele}, spoil...)...)
@@ -63,10 +63,10 @@ func TestUnits(t *testing.T) {
 		t.Errorf("%v\n%s", err, said)
 	}
 	// Faults in units are found; otherwise the test above proves nothing.
-	if said, err := verify(t, "/nowhere/stele", "ProtectSystem=strict", "ProtectSystem=somehow"); err == nil || strings.Count(said, "protect system") != 2 || !strings.Contains(said, "/nowhere/stele") {
+	if said, err := verify(t, "/nowhere/stele", "ProtectSystem=strict", "ProtectSystem=somehow"); err == nil || strings.Count(said, "protect system") != 3 || !strings.Contains(said, "/nowhere/stele") {
 		t.Errorf("broken units are verified: %v\n%s", err, said)
 	}
-	for _, name := range []string{"stele.service", "stele-backup.service"} {
+	for _, name := range []string{"stele.service", "stele-backup.service", "stele-monitor.service"} {
 		out, err := exec.Command("systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold="+exposure, filepath.Join(root, "deploy", name)).CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, out)

@@ -42,7 +42,7 @@ func (p *program) logMonitorCommand() *cobra.Command {
 		Short: "Follow the log of a registry from outside",
 		Long: `Monitor reads the log of the registry at URL, and finds out whether the registry keeps to what
 it has signed. It checks the signature of the checkpoint by KEY, which 'stele log key' prints at
-the registry, compares the log with each checkpoint that it has seen before, and reads all entries
+the registry (give the key, or a file that has it), compares the log with each checkpoint that it has seen before, and reads all entries
 that are new. What it has seen is kept in FILE: who removes the file begins anew.
 
 It prints the changes of the names that you watch. --watch takes a name, which stands for the names
@@ -54,13 +54,13 @@ The exit code is 0 if nothing is wrong, 1 if history was rewritten, and 5 if the
 reached. A registry that was restored from a backup says so in its log: monitor tells which changes are
 gone, compares what is left, and goes on. If it is interrupted, give the same command again.`,
 		Example: `  stele log monitor https://names.example.org --key names.example.org/.log+8f2b1c3d+AQ... --state names.json
-  stele log monitor https://names.example.org --key "$(cat names.key)" --state names.json --watch ark:12345
-  stele log monitor https://names.example.org --key "$(cat names.key)" --state names.json --proof x1.proof --every 1h`,
+  stele log monitor https://names.example.org --key log.pub --state names.json --watch ark:12345
+  stele log monitor https://names.example.org --key log.pub --state names.json --proof x1.proof --every 1h`,
 		Args: usage.OneArgument("the URL of the registry"),
 		RunE: func(cmd *cobra.Command, args []string) error { return p.logMonitor(cmd, &f, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.keys, "key", nil, "public `key` of the log, or of a witness; may be repeated")
+	flags.StringArrayVar(&f.keys, "key", nil, "public `key` of the log, or a file with it; one of a witness, too; may be repeated")
 	flags.StringVar(&f.state, "state", "", "`file` for what was seen; it is made if it is not there")
 	flags.StringArrayVar(&f.watch, "watch", nil, "`name` whose changes are printed, or the beginning of names and a star; may be repeated")
 	flags.StringVar(&f.watchFile, "watch-file", "", "`file` with names to watch, one a line")
@@ -69,7 +69,7 @@ gone, compares what is left, and goes on. If it is interrupted, give the same co
 	flags.DurationVar(&f.every, "every", 0, "look again and again after this `time`, from 1m, until something is wrong")
 	flags.DurationVar(&f.pause, "pause", 20*time.Millisecond, "least `time` between two requests")
 	flags.StringVar(&f.allow, "allow", "", "`addresses` and networks that may be asked in addition to public ones, with commas between")
-	for _, name := range []string{"state", "watch-file", "proof"} {
+	for _, name := range []string{"key", "state", "watch-file", "proof"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, usage.Files)
 	}
 	return cmd
@@ -156,6 +156,13 @@ func (p *program) newMonitor(cmd *cobra.Command, f *monitorFlags, address string
 func monitorKeys(cmd *cobra.Command, texts []string) (keys []transparency.PublicKey, err error) {
 	logs := 0
 	for _, text := range texts {
+		if !strings.Contains(text, "+") { // the name of a file
+			b, err := disk.ReadSome(text, maxKeyFile)
+			if err != nil {
+				return nil, err
+			}
+			text = string(b)
+		}
 		for line := range strings.Lines(text) { // a log whose key was rolled has several
 			if strings.TrimSpace(line) == "" {
 				continue

@@ -35,6 +35,7 @@ import (
 
 // notRemote are the sessions of testdata that do not run with servers, and why.
 var notRemote = map[string]string{
+	"logmonitor":     "it follows another registry, and needs none",
 	"mail":           "it reads the settings, and needs no registry",
 	"logwitness":     "a witness asks no registry",
 	"purlhost":       "a flag that is stored by who works on the folder; remotepurlhost has a server",
