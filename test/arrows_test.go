@@ -107,7 +107,7 @@ var rooms = []room{
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk/foreign/webrules", may: ". rules", tests: "scheme/all"}, // what lists of redirects say, as records and rules
 	{folder: "bulk/foreign", may: ". bulk ddds document internal/destination internal/disk internal/dnsrr internal/plainxml mint rules wire/hdl", tests: "internal/recordtest auth registrar resolver secret store/mem scheme/all"},
-	{folder: "bulk/bundle", may: ". document proof transparency", tests: "auth registrar scheme/all store/mem store/pebble store/postgres"}, // the reader needs no store
+	{folder: "bulk/bundle", may: ". document internal/disk proof registrar transparency", tests: "auth scheme/all secret store/copy store/mem store/pebble store/postgres"}, // the reader needs no store
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
 	{folder: "handles/elsewhere", may: ". client/hdl handles internal/limit wire/hdl", tests: "auth document registrar resolver secret store/mem scheme/all serve/hdld"}, // asks other servers about identities

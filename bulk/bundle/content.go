@@ -279,7 +279,7 @@ func (r *reader) readNamespaces(in io.Reader) error {
 		r.report.Counts.Kept++
 		if v.Current {
 			r.report.Counts.Namespaces++
-			r.spaces = append(r.spaces, v.Namespace)
+			r.report.spaces = append(r.report.spaces, v.Namespace)
 		}
 		return visit(r.o.Visit.Namespace, v)
 	})
@@ -318,7 +318,7 @@ var (
 
 // compareKeys makes sure that data/keys.jsonl has the keys of the namespaces.
 func (r *reader) compareKeys() error {
-	want := namespaceKeys(r.spaces)
+	want := namespaceKeys(r.report.spaces)
 	if !slices.EqualFunc(want, r.keyLines, Key.equal) {
 		return &fault{fileKeys, 0, wrong("bundle.keys-differ", "it has not the keys that the namespaces have")}
 	}
@@ -354,14 +354,14 @@ func (r *reader) readStatements(in io.Reader) error {
 		if err := parseJSON(text, &s); err != nil {
 			return err
 		}
-		if at >= len(r.spaces) || s != statementOf(r.spaces[at]) {
+		if at >= len(r.report.spaces) || s != statementOf(r.report.spaces[at]) {
 			return wrong("bundle.statement-differs", "this is not what the namespace says")
 		}
 		at++
 		r.report.Counts.Statements++
 		return visit(r.o.Visit.Statement, &s)
 	})
-	if err == nil && at != len(r.spaces) {
+	if err == nil && at != len(r.report.spaces) {
 		return wrong("bundle.statements-missing", "statements of namespaces are missing")
 	}
 	return err
@@ -467,7 +467,7 @@ func (r *reader) readManifest(in io.Reader) error {
 	if _, err := io.Copy(io.Discard, counted); err != nil {
 		return err
 	}
-	r.manifest = counted.n
+	r.report.manifest = uint64(counted.n)
 	r.sum.Sum(r.report.Manifest[:0])
 	return nil
 }

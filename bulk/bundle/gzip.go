@@ -34,15 +34,17 @@ func decompress(in io.Reader) (io.Reader, error) {
 
 // gunzip reads members of gzip one by one.
 type gunzip struct {
-	in   *bufio.Reader
-	raw  *counter
-	out  int64 // bytes of the archive
-	z    *gzip.Reader
-	done bool
+	in    *bufio.Reader
+	raw   *counter
+	out   int64 // bytes of the archive
+	begin int64 // where the member under way begins
+	z     *gzip.Reader
+	done  bool
 }
 
 // next begins the next member.
 func (g *gunzip) next() error {
+	g.begin = g.raw.n - int64(g.in.Buffered())
 	head, err := g.in.Peek(len(gzipHead))
 	if errors.Is(err, io.EOF) && len(head) == 0 {
 		g.done = true

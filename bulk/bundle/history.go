@@ -83,19 +83,22 @@ func (r *reader) recordFollows(v *RecordVersion) error {
 	if last.Record.ID != rec.ID || rec.Version != last.Record.Version+1 || v.Log.Index <= last.Log.Index {
 		return errHistory
 	}
-	if last.Record.Redacted {
+	if last.isEntry() || v.isEntry() {
 		return nil // of a version without its content nothing else is known
 	}
 	if err := rec.CheckFollows(last.Record); err != nil {
 		return err
 	}
 	for _, alias := range last.Record.Aliases {
-		if !rec.Redacted && !slices.Contains(rec.Aliases, alias) {
+		if !slices.Contains(rec.Aliases, alias) {
 			return wrong("bundle.alias-dropped", "it has not the alias {alias} any more, which no record ever loses", alias)
 		}
 	}
 	return nil
 }
+
+// isEntry reports whether the document may be less than what was logged.
+func (v *RecordVersion) isEntry() bool { return v.Log.Leaf != "" || v.Log.Bare }
 
 // noteAliases makes sure that no alias is that of two records, and notes those that are not names of the bundle.
 func (r *reader) noteAliases(rec *stele.Record) error {

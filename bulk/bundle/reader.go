@@ -62,6 +62,12 @@ type Report struct {
 	// Outside are aliases that do not begin with a prefix of the bundle, the first of them.
 	Outside      []Outside
 	OutsideCount uint64
+
+	spaces   []*stele.Namespace // in their last version
+	manifest uint64             // bytes of the manifest
+	tail     int64              // where in the file the signatures of namespaces begin, or would
+	tags     []file             // before that
+	gzip     bool
 }
 
 // Outside is an alias that the bundle has, and that is not one of the names that it is of.
@@ -78,6 +84,7 @@ func Read(ctx context.Context, in io.Reader, o Options) (*Report, error) {
 		return nil, err
 	}
 	r := &reader{ctx: ctx, o: o, tar: tarReader{in: plain}, report: new(Report), lastRank: -1}
+	r.packed, r.report.gzip = plain.(*gunzip)
 	r.hashes.temp = o.Temp
 	defer r.hashes.close()
 	if err := r.all(); err != nil {
@@ -97,17 +104,17 @@ type reader struct {
 	ctx      context.Context
 	o        Options
 	tar      tarReader
+	packed   *gunzip // nil if the archive is not compressed
 	report   *Report
 	lastRank int
 
-	payload  []file // files below data/, in their order
-	tags     []file // other files before the last one
-	bytes    int64  // of the payload
-	wrong    *fault // the first problem in the payload
-	now      string // the file under way
-	sum      hash.Hash
-	keys     []transparency.PublicKey // that check signatures
-	manifest int64                    // how long the manifest is
+	payload []file // files below data/, in their order
+	tags    []file // other files before the last one
+	bytes   int64  // of the payload
+	wrong   *fault // the first problem in the payload
+	now     string // the file under way
+	sum     hash.Hash
+	keys    []transparency.PublicKey // that check signatures
 
 	tiles    *transparency.TileCheck
 	above    []transparency.TileID // tiles above the leaves that are still to come
@@ -115,7 +122,6 @@ type reader struct {
 	hashes   spool
 	history  history
 	usage    string
-	spaces   []*stele.Namespace // in their last version
 	keyLines []Key
 }
 
@@ -215,6 +221,17 @@ var parts = []part{
 	{name: fileTagManifest, most: maxFile, read: (*reader).readTagManifest},
 }
 
+// tailRank is the first part that is written again when a signature is added.
+var tailRank = rank("signatures/namespace-")
+
+// beginTail notes where the files begin that are written again when a signature is added: at the header that was just read.
+func (r *reader) beginTail() {
+	r.report.tail, r.report.tags = r.tar.offset-blockSize, slices.Clone(r.tags)
+	if r.packed != nil {
+		r.report.tail = r.packed.begin
+	}
+}
+
 // rank returns which part a file belongs to; -1 for none.
 func rank(name string) int {
 	return slices.IndexFunc(parts, func(p part) bool { return p.name == name || p.many && strings.HasPrefix(name, p.name) })
@@ -255,6 +272,9 @@ func (r *reader) file(name string, size int64) error {
 	}
 	if err := r.order(p); err != nil {
 		return err
+	}
+	if p >= tailRank && r.lastRank < tailRank {
+		r.beginTail()
 	}
 	r.lastRank, r.now, r.sum = p, name, sha256.New()
 	in := io.TeeReader(&r.tar, r.sum)

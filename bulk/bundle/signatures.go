@@ -1,13 +1,21 @@
 package bundle
 
 import (
+	"context"
+	"crypto"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/proof"
 	"github.com/stele-id/stele/transparency"
 )
@@ -70,6 +78,12 @@ func (s *Signature) statement() (id stele.ID, out stele.Signature, err error) {
 	return id, out, nil
 }
 
+// file returns the name of the file of the signature: one for each namespace and key.
+func (s *Signature) file() string {
+	sum := sha256.Sum256([]byte(s.Scheme + " " + s.Namespace + " " + s.Key))
+	return fmt.Sprintf(fileSigned, hex.EncodeToString(sum[:8]))
+}
+
 func (r *reader) readSignature(in io.Reader) error {
 	text, err := whole(in)
 	if err != nil {
@@ -79,7 +93,7 @@ func (r *reader) readSignature(in io.Reader) error {
 	if err := parseJSON(text, &s); err != nil {
 		return err
 	}
-	if r.now != fmt.Sprintf(fileSigned, s.Key) || len(r.tags) > 0 && r.tags[len(r.tags)-1].name >= r.now && strings.HasPrefix(r.tags[len(r.tags)-1].name, "signatures/namespace-") {
+	if last := r.tags[len(r.tags)-1].name; r.now != s.file() || strings.HasPrefix(last, "signatures/namespace-") && last >= r.now {
 		return errOrder
 	}
 	if err := r.verify(&s); err != nil {
@@ -95,14 +109,106 @@ func (r *reader) verify(s *Signature) error {
 	if err != nil {
 		return err
 	}
-	if said.SHA256 != r.report.Manifest || said.Size != uint64(r.manifest) {
+	if said.SHA256 != r.report.Manifest || said.Size != r.report.manifest {
 		return wrong("bundle.signature-of-other-manifest", "the namespace has signed another manifest than this one")
 	}
-	for _, n := range r.spaces {
+	for _, n := range r.report.spaces {
 		if n.Scheme == s.Scheme && n.Prefix == s.Namespace {
 			_, err := proof.Verify(n.Keys, id, said, r.o.Now)
 			return err
 		}
 	}
 	return wrong("bundle.signature-of-unknown", "the namespace {namespace} is not in the bundle", s.Namespace)
+}
+
+// Sign adds the signatures of the namespaces whose key is given to a bundle, after it has checked all of it. The file is replaced by
+// one that has them. It returns the signatures that are new or were replaced. NotFound if no namespace of the bundle has the key.
+func Sign(ctx context.Context, path string, key crypto.Signer, o Options) ([]Signature, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, disk.FileError(err)
+	}
+	defer func() { _ = in.Close() }()
+	report, err := Read(ctx, in, o)
+	if err != nil {
+		return nil, err
+	}
+	public, err := proof.PublicKey(key.Public(), o.Now)
+	if err != nil {
+		return nil, err
+	}
+	var made []Signature
+	for _, n := range report.spaces {
+		for _, k := range n.Keys {
+			if k.ID != public.ID {
+				continue
+			}
+			if err := proof.Usable(k, o.Now); err != nil {
+				return nil, err
+			}
+			s, err := sign(n, key, report.Manifest, report.manifest, o.Now)
+			if err != nil {
+				return nil, err
+			}
+			made = append(made, *s)
+		}
+	}
+	if len(made) == 0 {
+		return nil, &stele.Error{Op: "sign bundle", Kind: stele.NotFound, Err: stele.Messagef("bundle.key-of-no-namespace", "no namespace in the bundle has the key {key}; 'stele key list' names the keys of a namespace", public.ID)}
+	}
+	return made, report.replaceTail(path, in, made)
+}
+
+// replaceTail writes the bundle again with other signatures.
+func (r *Report) replaceTail(path string, in io.ReadSeeker, made []Signature) (err error) {
+	all := slices.Clone(made)
+	for _, s := range r.Signatures {
+		if !slices.ContainsFunc(made, func(m Signature) bool { return m.file() == s.file() }) {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b Signature) int { return strings.Compare(a.file(), b.file()) })
+	f, err := os.OpenFile(path+partSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return disk.FileError(err)
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err == nil {
+			err = os.Rename(path+partSuffix, path)
+		}
+		if err != nil {
+			err = errors.Join(disk.FileError(err), os.Remove(path+partSuffix))
+		}
+	}()
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := io.CopyN(f, in, r.tail); err != nil {
+		return err
+	}
+	w := &writer{job: &Job{Gzip: r.gzip}, out: &outCounter{w: f}, head: r.Head, tags: r.tags}
+	for i := range all {
+		if err := w.putJSON(all[i].file(), &all[i]); err != nil {
+			return err
+		}
+	}
+	if err := w.finish(); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// sign makes the signature of a namespace.
+func sign(n *stele.Namespace, key crypto.Signer, manifest [32]byte, size uint64, now time.Time) (*Signature, error) {
+	s := &Signature{Namespace: n.Prefix, Scheme: n.Scheme, Manifest: hex.EncodeToString(manifest[:]), Size: size, Date: now.UTC().Truncate(time.Second)}
+	id, said, err := s.statement()
+	if err != nil {
+		return nil, err
+	}
+	made, err := proof.Sign(key, id, said)
+	if err != nil {
+		return nil, err
+	}
+	s.Key, s.JWS = made.Key, made.JWS
+	return s, nil
 }

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"io"
 	"sort"
@@ -23,12 +24,12 @@ const tileBytes = transparency.TileWidth * sha256.Size
 // spool keeps the hashes of leaves: full tiles, and last perhaps one that is not. The tile at a number in the list of numbers begins at
 // that many times tileBytes.
 type spool struct {
+	most    int // bytes in memory; 0: maxSpool
 	temp    func() (Temp, error)
 	numbers []uint64
 	memory  []byte
 	file    Temp
-	stored  uint64 // bytes in the file
-	width   int    // of the last tile of all
+	width   int // of the last tile of all
 }
 
 // add adds the next tile.
@@ -36,7 +37,7 @@ func (s *spool) add(n uint64, hashes []byte) error {
 	s.numbers = append(s.numbers, n)
 	s.width = len(hashes)
 	if s.file == nil {
-		if s.memory = append(s.memory, hashes...); len(s.memory) < maxSpool || s.temp == nil {
+		if s.memory = append(s.memory, hashes...); len(s.memory) < cmp.Or(s.most, maxSpool) || s.temp == nil {
 			return nil
 		}
 		var err error
@@ -46,7 +47,6 @@ func (s *spool) add(n uint64, hashes []byte) error {
 		hashes, s.memory = s.memory, nil
 	}
 	_, err := s.file.Write(hashes)
-	s.stored += uint64(len(hashes))
 	return err
 }
 

@@ -169,6 +169,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.harvestCommand(),
 			p.replaceCommand(),
 			p.exportCommand(),
+			p.bundleCommand(),
 		}},
 		{groupServer, "The server", []*cobra.Command{
 			onFolder(p.serveCommand()),

@@ -46,6 +46,7 @@ var notRemote = map[string]string{
 	"restoreaccess":  "it restores folders",
 	"restoreserial":  "it restores folders",
 	"completion":     "it asks no registry",
+	"bundle":         "it writes and signs files where the registry is",
 	"config":         "it asks no registry",
 	"doctor":         "it says how the folder and the server are, which differ",
 	"explain":        "it asks no registry",

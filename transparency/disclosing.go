@@ -1,0 +1,221 @@
+package transparency
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/maphash"
+	"iter"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// Disclosing finds what makes leaves of the log again, for many versions at once. It holds a table of the wanted leaves in memory,
+// about 45 bytes for each, so that one pass over the change feed serves them all.
+type Disclosing struct {
+	l     *Log
+	size  uint64
+	seed  maphash.Seed
+	list  []disclosed
+	slots []uint32 // numbers in the list, and 1, by hash
+	tiles []uint64 // a bit for each tile of leaves that has a wanted one
+}
+
+// disclosed is a leaf in the table.
+type disclosed struct {
+	hash uint64
+	leaf uint64 // its index, and the flags in the highest byte
+	at   int64  // microseconds
+	seed seed
+}
+
+const flagShift = 56
+
+// maxDisclosed is how many leaves the table can have.
+const maxDisclosed = 1<<32 - 2
+
+// Disclose reads the log of a size, which has to be the one that is there or an earlier one, and returns what finds the leaves of
+// the changes that are wanted. progress is called with how many changes were read, and may be nil.
+func (l *Log) Disclose(ctx context.Context, size uint64, wants func(*stele.Change) bool, progress func(changes int)) (*Disclosing, error) {
+	for {
+		d := &Disclosing{l: l, size: size, seed: maphash.MakeSeed(), tiles: make([]uint64, size/tileWidth/64+1)}
+		if err := d.read(ctx, wants, progress); err != nil {
+			return nil, err
+		}
+		if d.index() { // if two have the same hash, which is rare, another seed gives other hashes
+			return d, nil
+		}
+	}
+}
+
+func (d *Disclosing) read(ctx context.Context, wants func(*stele.Change) bool, progress func(changes int)) error {
+	var tile []byte
+	next := uint64(0)
+	for c, err := range d.l.o.Source.Changes(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		leaf := c.Seq - 1
+		if leaf != next {
+			return otherFeed()
+		}
+		next++
+		if leaf%tileWidth == 0 {
+			tile = nil
+			if progress != nil && leaf > 0 {
+				progress(tileWidth)
+			}
+		}
+		if wants(&c) {
+			if tile == nil {
+				if tile, err = d.tile(ctx, leaf/tileWidth); err != nil {
+					return err
+				}
+			}
+			if err := d.add(&c, readKept(tile, int(leaf%tileWidth))); err != nil {
+				return err
+			}
+		}
+		if next == d.size {
+			return nil
+		}
+	}
+	return otherFeed()
+}
+
+// tile reads the cell of a tile of leaves.
+func (d *Disclosing) tile(ctx context.Context, n uint64) ([]byte, error) {
+	name := tileCell(0, n)
+	value, err := d.l.o.Cells.LogCell(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if leavesIn(value) < TileOf(n*tileWidth, d.size).Width {
+		return nil, damaged(name)
+	}
+	d.tiles[n/64] |= 1 << (n % 64)
+	return value, nil
+}
+
+func (d *Disclosing) hash(kind Kind, name string, version uint64) uint64 {
+	var h maphash.Hash
+	h.SetSeed(d.seed)
+	var b [9]byte
+	b[0] = kind[0]
+	binary.LittleEndian.PutUint64(b[1:], version)
+	_, _ = h.Write(b[:]) // it never fails
+	_, _ = h.WriteString(name)
+	return h.Sum64()
+}
+
+func (d *Disclosing) add(c *stele.Change, k kept) error {
+	if len(d.list) >= maxDisclosed {
+		return &stele.Error{Op: "read log", Kind: stele.Exhausted, Err: stele.Messagef("log.too-many-to-disclose", "the log has too many leaves for one bundle; make bundles of several prefixes")}
+	}
+	kind, name := subject(c)
+	d.list = append(d.list, disclosed{
+		hash: d.hash(kind, name, c.Version), leaf: c.Seq - 1 | uint64(k.flags)<<flagShift, at: c.At.UnixMicro(), seed: k.seed,
+	})
+	return nil
+}
+
+// index makes the table by hash. False if two versions have the same hash.
+func (d *Disclosing) index() bool {
+	size := 1024
+	for size < len(d.list)*2 {
+		size *= 2
+	}
+	d.slots = make([]uint32, size)
+	for i := range d.list {
+		at := d.list[i].hash & uint64(size-1)
+		for ; d.slots[at] != 0; at = (at + 1) & uint64(size-1) {
+			if d.list[d.slots[at]-1].hash == d.list[i].hash {
+				return false
+			}
+		}
+		d.slots[at] = uint32(i + 1)
+	}
+	return true
+}
+
+func (d *Disclosing) find(kind Kind, name string, version uint64) *disclosed {
+	hash := d.hash(kind, name, version)
+	mask := uint64(len(d.slots) - 1)
+	for at := hash & mask; d.slots[at] != 0; at = (at + 1) & mask {
+		if e := &d.list[d.slots[at]-1]; e.hash == hash {
+			return e
+		}
+	}
+	return nil
+}
+
+// Tiles yields the tiles of leaves that have wanted ones, and the last one if it is not full.
+func (d *Disclosing) Tiles() iter.Seq[TileID] {
+	return func(yield func(TileID) bool) {
+		for n := uint64(0); n*tileWidth < d.size; n++ {
+			id := TileOf(n*tileWidth, d.size)
+			if (d.tiles[n/64]>>(n%64)&1 != 0 || id.Width < tileWidth) && !yield(id) {
+				return
+			}
+		}
+	}
+}
+
+// Record returns what makes the leaf of a version of a record again. False if the log of that size does not have it. If the
+// document is not shown as it was logged, the disclosure has the leaf itself: no salt of what is not shown is disclosed.
+func (d *Disclosing) Record(ctx context.Context, logged *stele.Record, shown bool) (Disclosure, bool, error) {
+	return d.disclose(ctx, KindRecord, logged.ID.String(), logged.Version, shown, func(s *Disclosure) (*Leaf, error) { return s.RecordLeaf(logged) })
+}
+
+// Namespace returns what makes the leaf of a version of a namespace again; see Record.
+func (d *Disclosing) Namespace(ctx context.Context, n *stele.Namespace) (Disclosure, bool, error) {
+	return d.disclose(ctx, KindNamespace, n.Key().String(), n.Version, true, func(s *Disclosure) (*Leaf, error) { return s.NamespaceLeaf(n) })
+}
+
+func (d *Disclosing) disclose(ctx context.Context, kind Kind, name string, version uint64, shown bool, leaf func(*Disclosure) (*Leaf, error)) (s Disclosure, ok bool, err error) {
+	e := d.find(kind, name, version)
+	if e == nil {
+		return s, false, nil
+	}
+	flags := byte(e.leaf >> flagShift)
+	s = Disclosure{Index: e.leaf & (1<<flagShift - 1), At: time.UnixMicro(e.at).UTC(), Listed: flags&flagListed != 0, Bare: flags&flagNoted == 0}
+	if flags&flagErased != 0 {
+		was, err := d.l.erased(ctx, s.Index)
+		if err != nil {
+			return s, false, err
+		}
+		s.Leaf = was.Leaf
+	} else {
+		s.Seed = Key(e.seed)
+	}
+	if !s.Listed && (version > 1 || s.Leaf != "") {
+		if s.NameKey, err = d.nameKey(ctx, kind, name); err != nil {
+			return s, false, err
+		}
+	}
+	if shown || s.Leaf != "" {
+		return s, true, nil
+	}
+	made, err := leaf(&s)
+	if err != nil {
+		return s, false, err
+	}
+	if !s.Listed && version == 1 {
+		s.NameKey = e.seed.nameKey()
+	}
+	s.Leaf, s.Seed = string(made.Append(nil)), Key{}
+	return s, true, nil
+}
+
+// nameKey returns the key that blinds a name: that of its first leaf.
+func (d *Disclosing) nameKey(ctx context.Context, kind Kind, name string) (Key, error) {
+	first := d.find(kind, name, 1)
+	if first == nil {
+		return Key{}, otherFeed()
+	}
+	if byte(first.leaf>>flagShift)&flagErased == 0 {
+		return first.seed.nameKey(), nil
+	}
+	was, err := d.l.erased(ctx, first.leaf&(1<<flagShift-1))
+	return was.Key, err
+}
