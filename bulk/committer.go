@@ -348,6 +348,12 @@ func Ingest(ctx context.Context, to Destination, rows []*Row, o registrar.Import
 		if o.Earlier != nil {
 			o.Earlier[i] = row.Earlier
 		}
+		if row.Fixed != nil && o.Fixed == nil {
+			o.Fixed = make([]*registrar.FixedData, len(rows))
+		}
+		if o.Fixed != nil {
+			o.Fixed[i] = row.Fixed
+		}
 		if row.Version != 0 && o.Versions == nil {
 			o.Versions = make([]uint64, len(rows))
 		}

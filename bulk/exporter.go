@@ -22,20 +22,42 @@ type Source interface {
 	Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error]
 }
 
+// WholeSource is a Source that knows what a registry keeps beside namespaces and records, and that another one must have to
+// continue it.
+type WholeSource interface {
+	Source
+
+	// MinterProgress returns how far the minter of a namespace is.
+	MinterProgress(ctx context.Context, ns *stele.Namespace) (registrar.Progress, error)
+
+	// FixedDataReader returns what tells which bytes records stand for.
+	FixedDataReader(ctx context.Context) (*registrar.FixedDataReader, error)
+}
+
+// LineSource is a Source elsewhere that writes the lines of an export itself.
+type LineSource interface {
+	// ExportLines writes the lines of an export of JSON, with all that a whole source knows if namespaces are asked for. It
+	// calls progress for each line.
+	ExportLines(ctx context.Context, key stele.NamespaceKey, namespaces, history bool, out io.Writer, progress func(rows int)) error
+}
+
 // ExportOptions say what is exported, and in which form.
 type ExportOptions struct {
 	CSV        bool           // a row a record; otherwise a line of JSON. Records only, in their current version
-	Namespaces bool           // namespaces too, before the records
+	Namespaces bool           // namespaces too, before the records, how far their minters are, and which bytes names stand for
 	History    bool           // all versions of each record, with their numbers
 	Progress   func(rows int) // is called for each record; nil: is not
 }
 
-// Export writes the records whose identifiers begin with one of the prefixes. For CSV it reads them
-// twice: first it finds out which columns they need.
+// Export writes the records whose identifiers begin with one of the prefixes; several prefixes are those of all schemes. For CSV it
+// reads them twice: first it finds out which columns they need. With namespaces the source must be a [WholeSource] or a [LineSource].
 func Export(ctx context.Context, from Source, keys []stele.NamespaceKey, out io.Writer, o ExportOptions) error {
+	if there, ok := from.(LineSource); ok && !o.CSV {
+		return exportLines(ctx, there, keys, out, o)
+	}
 	x := &exporter{from: from, keys: keys, out: out}
 	if o.Namespaces {
-		if err := x.namespaces(ctx); err != nil {
+		if err := x.namespaces(ctx, from.(WholeSource)); err != nil {
 			return err
 		}
 	}
@@ -53,7 +75,7 @@ func Export(ctx context.Context, from Source, keys []stele.NamespaceKey, out io.
 			if err != nil {
 				return err
 			}
-			if err := write(rec); err != nil {
+			if err := write(ctx, rec); err != nil {
 				return err
 			}
 			if o.Progress != nil {
@@ -70,12 +92,29 @@ type exporter struct {
 	keys   []stele.NamespaceKey
 	out    io.Writer
 	buf    []byte
-	header Header // of CSV
+	header Header                     // of CSV
+	fixed  *registrar.FixedDataReader // nil if it is not asked for
+}
+
+// exportLines copies the lines that a source elsewhere writes.
+func exportLines(ctx context.Context, from LineSource, keys []stele.NamespaceKey, out io.Writer, o ExportOptions) error {
+	if len(keys) > 1 {
+		keys = []stele.NamespaceKey{{}} // all namespaces, and then all records
+	}
+	for _, key := range keys {
+		if err := from.ExportLines(ctx, key, o.Namespaces, o.History, out, o.Progress); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // namespaces writes the namespaces that a user made or changed, without what only the registry
-// keeps about them.
-func (x *exporter) namespaces(ctx context.Context) error {
+// keeps about them, except how far their minters are.
+func (x *exporter) namespaces(ctx context.Context, from WholeSource) (err error) {
+	if x.fixed, err = from.FixedDataReader(ctx); err != nil {
+		return err
+	}
 	for ns, err := range x.from.Namespaces(ctx) {
 		if err != nil {
 			return err
@@ -85,7 +124,11 @@ func (x *exporter) namespaces(ctx context.Context) error {
 		}) {
 			continue
 		}
-		x.buf = registrar.AppendNamespaceLine(x.buf[:0], ns)
+		progress, err := from.MinterProgress(ctx, ns)
+		if err != nil {
+			return err
+		}
+		x.buf = registrar.AppendNamespaceProgress(x.buf[:0], ns, progress)
 		if _, err := x.out.Write(x.buf); err != nil {
 			return err
 		}
@@ -94,12 +137,21 @@ func (x *exporter) namespaces(ctx context.Context) error {
 }
 
 // record writes a record without its version, which counts the changes in one registry.
-func (x *exporter) record(rec *stele.Record) error {
+func (x *exporter) record(ctx context.Context, rec *stele.Record) (err error) {
+	var fixed *registrar.FixedData
+	if x.fixed != nil {
+		if fixed, err = x.fixed.Of(ctx, rec.ID); err != nil {
+			return err
+		}
+	}
 	rec.Version, rec.Import, rec.Withheld = 0, 0, stele.Withheld{}
-	return x.line(rec)
+	x.buf = append(registrar.AppendFixedData(document.AppendRecord(x.buf[:0], rec), fixed), '\n')
+	_, err = x.out.Write(x.buf)
+	return err
 }
 
-func (x *exporter) line(rec *stele.Record) error {
+// line writes one of all versions of a record.
+func (x *exporter) line(_ context.Context, rec *stele.Record) error {
 	x.buf = append(document.AppendRecord(x.buf[:0], rec), '\n')
 	_, err := x.out.Write(x.buf)
 	return err
@@ -122,7 +174,7 @@ func (x *exporter) columns(ctx context.Context) error {
 }
 
 // row writes a record as a row of CSV.
-func (x *exporter) row(rec *stele.Record) error {
+func (x *exporter) row(_ context.Context, rec *stele.Record) error {
 	cells, err := x.header.Cells(rec)
 	if err != nil {
 		return stele.Errorf("export", stele.ID{}, stele.Unavailable, "export.registry-changed", "the registry changed while it was exported: {cause}; export it again", err)

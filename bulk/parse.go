@@ -114,6 +114,9 @@ func (p *Parser) parseLine(row *Row) {
 		}
 	}
 	if p.format.Rows.Merges && !registrar.IsNamespaceLine(text) {
+		if text, row.Fixed, row.Err = registrar.CutFixedData(text); row.Err != nil {
+			return
+		}
 		if text, row.Earlier, row.Err = document.CutEarlier(p.schemes, text); row.Err != nil {
 			return
 		}
@@ -123,7 +126,7 @@ func (p *Parser) parseLine(row *Row) {
 	}
 	var said registrar.Line
 	said, row.Err = registrar.ParseLine(p.schemes, text)
-	row.Earlier = said.Earlier
+	row.Earlier, row.Fixed = said.Earlier, said.Fixed
 	row.Record, row.Namespace, row.Progress = said.Record, said.Namespace, said.Progress
 }
 

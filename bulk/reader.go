@@ -41,9 +41,10 @@ type Row struct {
 	Later     func() []byte // makes Text where that costs too much to be made for every row; nil if it is there
 	Unit      any           // what a reader hands to its parser beside the text; nil when the row is parsed
 	Record    *stele.Record
-	Earlier   []*stele.Record // the record's versions before this one, the oldest first; nil when they were not written
-	Patch     []byte          // what is merged with a registered record, as a document; nil if the record says everything
-	Version   uint64          // that the registered record must have, which the row changes in any case; 0: none is asked for
+	Earlier   []*stele.Record      // the record's versions before this one, the oldest first; nil when they were not written
+	Fixed     *registrar.FixedData // which bytes the record stands for, by another registry; nil if that is not said
+	Patch     []byte               // what is merged with a registered record, as a document; nil if the record says everything
+	Version   uint64               // that the registered record must have, which the row changes in any case; 0: none is asked for
 	Namespace *stele.Namespace
 	RulesOnly bool                    // of the namespace, which is registered, only the rules are imported
 	Progress  registrar.Progress      // of the namespace's minter, in another registry or program

@@ -113,9 +113,6 @@ func fixedDataEntry(ctx context.Context, op string, c *stele.CellChange) *stele.
 		return nil
 	}
 	e := entry(ctx, op, d.ID)
-	e.Count, e.Details = 1, "no data, for ever"
-	if !d.Absent {
-		e.Details = "sha256:" + d.SHA256
-	}
+	e.Count, e.Details = 1, d.name()
 	return e
 }

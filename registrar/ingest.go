@@ -41,6 +41,11 @@ type ImportOptions struct {
 	// write.
 	Earlier [][]*stele.Record
 
+	// Fixed says which bytes records stand for, by the records' places; nil, or nil for a record, if
+	// nothing is said. It is committed before the record, which is refused if other bytes are kept here. Only an
+	// administrator may.
+	Fixed []*FixedData
+
 	// Import is the number of the import that the chunk is a part of; see
 	// [Registrar.BeginImport]. 0 for none.
 	Import uint64
@@ -146,6 +151,9 @@ func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o Impor
 		return nil, err
 	}
 	in.prepare(ctx)
+	if err := in.fixData(ctx); err != nil {
+		return nil, err
+	}
 	defer in.tellChanges()
 	if o.DryRun {
 		err = in.rehearse(ctx)
@@ -157,6 +165,9 @@ func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o Impor
 	}
 	if err != nil {
 		return nil, err
+	}
+	for i, err := range in.unfixed { // even if the record is registered so already
+		in.errs[i] = err
 	}
 	in.dropEarlier()
 	return in.errs, nil
@@ -180,6 +191,7 @@ type intake struct {
 	o             ImportOptions
 	records       []*stele.Record
 	errs          []error
+	unfixed       map[int]error   // why records were refused that stand for other bytes here
 	before        []*stele.Record // what is registered; nil if nothing is, or the store was not asked
 }
 

@@ -60,6 +60,12 @@ func (r *Registrar) ingestAgain(ctx context.Context, records []*stele.Record, fi
 				early.Earlier[j] = o.Earlier[i]
 			}
 		}
+		if o.Fixed != nil {
+			early.Fixed = make([]*FixedData, len(wave))
+			for j, i := range wave {
+				early.Fixed[j] = o.Fixed[i]
+			}
+		}
 		if o.Versions != nil {
 			early.Versions = make([]uint64, len(wave))
 			for j, i := range wave {

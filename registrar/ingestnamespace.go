@@ -26,20 +26,15 @@ func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o 
 	case err != nil && !errors.Is(err, stele.NotFound):
 		return err
 	}
-	further, err := r.isFurther(ctx, have, ns, o)
+	f, err := r.isFurther(ctx, have, ns, o)
 	if err != nil {
 		return err
 	}
-	if o.DryRun {
-		if err := administrate(ctx, op, stele.ID{}); further && err != nil {
-			return err
-		}
-		return r.rehearseNamespace(ctx, op, ns)
+	if err := r.advance(ctx, ns, f, o); err != nil {
+		return err
 	}
-	if further {
-		if err := r.ShutTemplate(ctx, ns.Key(), ns.Minter, o.Progress); err != nil {
-			return err
-		}
+	if o.DryRun {
+		return r.rehearseNamespace(ctx, op, ns)
 	}
 	if have == nil {
 		_, err = r.addNamespace(ctx, ns, keepSeed)
@@ -55,35 +50,73 @@ func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o 
 	return err
 }
 
-// isFurther reports whether the template of a namespace that is imported is, or may be, further elsewhere than here: it is
-// another one than the namespace has, or the import says so.
-func (r *Registrar) isFurther(ctx context.Context, have, ns *stele.Namespace, o ImportOptions) (bool, error) {
+// further is what of a minter is, or may be, further elsewhere than here.
+type further struct{ template, earlier, dates bool }
+
+// isFurther returns what of the minter of a namespace that is imported is, or may be, further elsewhere than here: the template
+// is another one than the namespace has, or the import says so.
+func (r *Registrar) isFurther(ctx context.Context, have, ns *stele.Namespace, o ImportOptions) (f further, err error) {
 	switch {
 	case ns.Minter.Kind != stele.MinterNOID:
-		return false, nil
 	case have == nil || have.Minter != ns.Minter:
-		return true, nil
-	case o.Progress.Given == 0:
-		return false, nil
+		f.template = true
+	case o.Progress.Given > 0:
+		status, err := r.MinterStatus(ctx, ns.Key())
+		if err != nil {
+			return f, err
+		}
+		f.template = o.Progress.Given > status.Given
 	}
-	status, err := r.MinterStatus(ctx, ns.Key())
-	return err == nil && o.Progress.Given > status.Given, err
+	if f.earlier, err = r.minters.EarlierFurther(ctx, opImport, ns.Key(), o.Progress); err != nil {
+		return f, err
+	}
+	f.dates, err = r.minters.DatesFurther(ctx, opImport, ns, o.Progress)
+	return f, err
 }
 
-// ingestProgress lets the template of a namespace that has these settings already continue where another
+// advance lets a minter continue where another registry or program is, before its namespace is written: no name that was issued there
+// is issued here. Templates are the administrator's; dates are those of the user who may write the namespace with its prefixes.
+func (r *Registrar) advance(ctx context.Context, ns *stele.Namespace, f further, o ImportOptions) error {
+	if f.template || f.earlier {
+		if err := administrate(ctx, opImport, stele.ID{}); err != nil {
+			return err
+		}
+	}
+	if f.dates {
+		if err := r.rehearseNamespace(ctx, opImport, ns); err != nil {
+			return err
+		}
+	}
+	if o.DryRun {
+		return nil
+	}
+	if f.earlier {
+		if err := r.minters.AdvanceEarlier(ctx, opImport, ns.Key(), o.Progress); err != nil {
+			return err
+		}
+	}
+	if f.template {
+		if err := r.ShutTemplate(ctx, ns.Key(), ns.Minter, o.Progress); err != nil {
+			return err
+		}
+	}
+	if f.dates {
+		return r.minters.AdvanceDates(ctx, opImport, ns, o.Progress)
+	}
+	return nil
+}
+
+// ingestProgress lets the minter of a namespace that has these settings already continue where another
 // program is. ErrUnchanged if it is as far here.
 func (r *Registrar) ingestProgress(ctx context.Context, ns *stele.Namespace, o ImportOptions) error {
-	further, err := r.isFurther(ctx, ns, ns, o)
+	f, err := r.isFurther(ctx, ns, ns, o)
 	if err != nil {
 		return err
 	}
-	if !further {
+	if f == (further{}) {
 		return ErrUnchanged
 	}
-	if o.DryRun {
-		return administrate(ctx, "import", stele.ID{})
-	}
-	return r.ShutTemplate(ctx, ns.Key(), ns.Minter, o.Progress)
+	return r.advance(ctx, ns, f, o)
 }
 
 // rehearseNamespace finds out whether a namespace could be written so.

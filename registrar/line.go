@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strings"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document"
@@ -16,10 +18,11 @@ type Progress = minting.Progress
 // Line is a line of JSON as an export has it: a record, or a namespace in
 // {"namespace":{...}}. A namespace whose minter comes from elsewhere may say how far that is:
 // {"namespace":{...},"progress":{"given":2191,"counters":"9,7,8"}}. A record may bring its earlier
-// versions; see [document.CutEarlier].
+// versions, see [document.CutEarlier], and which bytes it stands for, see [CutFixedData].
 type Line struct {
 	Record    *stele.Record
 	Earlier   []*stele.Record
+	Fixed     *FixedData
 	Namespace *stele.Namespace
 	Progress  minting.Progress
 }
@@ -29,6 +32,9 @@ func ParseLine(schemes *stele.Schemes, text []byte) (l Line, err error) {
 	if IsNamespaceLine(text) {
 		l.Namespace, l.Progress, err = parseNamespaceLine(schemes, text)
 		return l, err
+	}
+	if text, l.Fixed, err = CutFixedData(text); err != nil {
+		return Line{}, err
 	}
 	if text, l.Earlier, err = document.CutEarlier(schemes, text); err != nil {
 		return Line{}, err
@@ -70,7 +76,7 @@ func cutNamespaceLine(text []byte) (inside json.RawMessage, p minting.Progress, 
 		if err := dec.Decode(&said); err != nil {
 			return nil, p, err
 		}
-		p = minting.Progress(said)
+		p = said.progress()
 		end, err = dec.Token()
 	}
 	if err != nil {
@@ -87,8 +93,22 @@ func cutNamespaceLine(text []byte) (inside json.RawMessage, p minting.Progress, 
 
 // progressLine is the progress of a minter in JSON.
 type progressLine struct {
-	Given    uint64 `json:"given"`
-	Counters string `json:"counters,omitempty"`
+	Given    uint64    `json:"given,omitempty"`
+	Counters string    `json:"counters,omitempty"`
+	Last     time.Time `json:"last,omitzero"`
+	Earlier  []string  `json:"earlier,omitempty"` // a template each
+}
+
+func (l progressLine) progress() minting.Progress {
+	return minting.Progress{Given: l.Given, Counters: l.Counters, Last: l.Last, Earlier: strings.Join(l.Earlier, "\n")}
+}
+
+func newProgressLine(p minting.Progress) progressLine {
+	l := progressLine{Given: p.Given, Counters: p.Counters, Last: p.Last}
+	if p.Earlier != "" {
+		l.Earlier = strings.Split(p.Earlier, "\n")
+	}
+	return l
 }
 
 func badLine(err error) error {
@@ -103,10 +123,10 @@ func AppendNamespaceLine(b []byte, ns *stele.Namespace) []byte {
 // AppendNamespaceProgress appends the line of a namespace whose minter comes from elsewhere, with its end.
 func AppendNamespaceProgress(b []byte, ns *stele.Namespace, p minting.Progress) []byte {
 	b = AppendSettings(append(b, `{"namespace":`...), ns)
-	if p != (minting.Progress{}) {
-		said, err := json.Marshal(progressLine(p))
+	if !p.IsZero() {
+		said, err := json.Marshal(newProgressLine(p))
 		if err != nil {
-			panic(err) // unreachable: a number and a text are always written
+			panic(err) // unreachable: numbers, texts and dates until the year 9999 are always written
 		}
 		b = append(append(b, `,"progress":`...), said...)
 	}

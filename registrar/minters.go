@@ -225,6 +225,15 @@ func (r *Registrar) MinterStatus(ctx context.Context, key stele.NamespaceKey) (m
 	return r.minters.Status(ctx, ns)
 }
 
+// MinterProgress returns how far the minter of a namespace is, for an export: a registry that imports it makes no name
+// that was made here.
+func (r *Registrar) MinterProgress(ctx context.Context, ns *stele.Namespace) (Progress, error) {
+	if _, err := r.Namespace(ctx, ns.Key()); err != nil {
+		return Progress{}, err
+	}
+	return r.minters.Progress(ctx, ns)
+}
+
 // SkipCounter sets the counter of a namespace's template ahead; see [minting.Minters.Skip].
 // Only an administrator may.
 func (r *Registrar) SkipCounter(ctx context.Context, key stele.NamespaceKey, to uint64) error {

@@ -2,9 +2,7 @@ package registrar
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
-	"strings"
 
 	"github.com/stele-id/stele"
 )
@@ -46,7 +44,7 @@ func readBeside(mark string, value []byte) (id string, err error) {
 	if err := json.Unmarshal(value, &d); err != nil {
 		return "", err
 	}
-	if sum, err := hex.DecodeString(d.SHA256); !d.Absent && (err != nil || len(sum) != 32 || strings.ToLower(d.SHA256) != d.SHA256) {
+	if !d.isWhole() {
 		return "", stele.Messagef("verify.fixed-data-without-digest", "it has neither a SHA-256 digest nor says that there are no data")
 	}
 	return d.ID, nil

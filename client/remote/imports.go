@@ -61,6 +61,9 @@ func (r *Registry) Ingest(ctx context.Context, records []*stele.Record, o regist
 		if o.Earlier != nil && o.Keep { // without, the server would count them, and leave them out
 			text = document.AppendEarlier(text, o.Earlier[i])
 		}
+		if o.Fixed != nil {
+			text = registrar.AppendFixedData(text, o.Fixed[i])
+		}
 		text = append(text, '\n')
 	}
 	lines, err := r.ingest(ctx, text, o)

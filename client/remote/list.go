@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -155,4 +156,34 @@ func (r *Registry) Export(ctx context.Context, key stele.NamespaceKey, history b
 			}
 		}
 	}
+}
+
+// ExportLines writes the lines of an export as the server writes them: records, and with namespaces these before
+// them, how far their minters are, and which bytes names stand for. Without a key it exports everything, which takes an
+// administrator.
+func (r *Registry) ExportLines(ctx context.Context, key stele.NamespaceKey, namespaces, history bool, out io.Writer, progress func(rows int)) error {
+	q := &ask{method: http.MethodGet, path: "export", again: true, query: url.Values{"history": {strconv.FormatBool(history)}, "namespaces": {strconv.FormatBool(namespaces)}}}
+	if key.Scheme != "" {
+		q.query.Set("prefix", key.String())
+	}
+	s, err := r.open(ctx, q, nil, r.o.Timeout)
+	if err != nil {
+		return under("export", stele.ID{}, err)
+	}
+	defer s.Close()
+	for text, err := range textLines(s) {
+		if err != nil {
+			return err
+		}
+		if !json.Valid(text) {
+			return unread(stele.Messagef("api.export-line-unreadable", "a line of the export is not JSON"))
+		}
+		if _, err := out.Write(append(text, '\n')); err != nil {
+			return err
+		}
+		if progress != nil {
+			progress(1)
+		}
+	}
+	return nil
 }

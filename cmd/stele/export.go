@@ -36,6 +36,11 @@ func (p *program) exportCommand() *cobra.Command {
 format that import reads: one JSON object per line, ordered by scheme and then by name.
 If another registry imports the file, its export is the same, byte for byte.
 
+With --namespaces the file also says how far each minter is, and which bytes a name stands
+for where a protocol promises that these never change (LSID). A registry that imports it
+makes no name again that was made here, and refuses other bytes: a template is shut there
+until an administrator sets its counter ahead, and dates continue from the time of import.
+
 Export compresses a file whose name ends in .gz or .zst. The file appears when it is
 complete.
 
@@ -98,7 +103,7 @@ ezid' reads. Export tells of how many records it can't say all.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&o.file, "output", "o", "", "write to this `file` instead of standard output")
 	flags.StringVar(&o.format, "format", "jsonl", "format of the file: jsonl or csv")
-	flags.BoolVar(&o.namespaces, "namespaces", false, "also write namespaces, before the records")
+	flags.BoolVar(&o.namespaces, "namespaces", false, "also write namespaces, before the records, with the progress of their minters")
 	flags.BoolVar(&o.history, "history", false, "write all versions of each record")
 	flags.StringVar(&o.to, "to", "", "write a file for another system, of this `kind`: handle-json, handle-batch, htaccess, nginx-map, datacite-json, ezid-csv or zone")
 	usage.Choices(cmd, "format", "jsonl", "csv")
@@ -155,7 +160,7 @@ func (p *program) export(ctx context.Context, l *Registry, o exportOptions) erro
 		p.tellUnexported(done, foreign.Target(o.to))
 		return out.End(err)
 	}
-	err = bulk.Export(ctx, l, keys, out, bulk.ExportOptions{CSV: o.format == "csv", Namespaces: o.namespaces, History: o.history, Progress: progress.Add})
+	err = bulk.Export(ctx, l.Backend, keys, out, bulk.ExportOptions{CSV: o.format == "csv", Namespaces: o.namespaces, History: o.history, Progress: progress.Add})
 	progress.End()
 	return out.End(err)
 }

@@ -77,14 +77,6 @@ func (ms *Minters) Skip(ctx context.Context, op string, ns *stele.Namespace, to 
 	})
 }
 
-// Progress is how far a template is in another registry, or in the original program: how many names are
-// given, and the subcounters of the original order as [mint.Subcounters.AppendText] writes them. The zero
-// Progress says nothing.
-type Progress struct {
-	Given    uint64
-	Counters string
-}
-
 // ShutTemplate shuts a template of a prefix whose names another registry may have
 // given, until [Minters.Skip]. If it is known how far the template is there, it continues from there,
 // unless it is as far here already: then nothing changes.
@@ -98,7 +90,7 @@ func (ms *Minters) ShutTemplate(ctx context.Context, op string, key stele.Namesp
 	}
 	return ms.changeTemplates(ctx, op, key, func(s State) (TemplateStates, error) {
 		if s.Dates != nil {
-			return nil, stele.Errorf(op, stele.ID{}, stele.Conflict, "mint.prefix-used-by-dates", "names under {prefix} are made of dates here; use another prefix", key)
+			return nil, usedByDates(op, key)
 		}
 		next, i := s.Templates.with(m)
 		switch {
@@ -250,8 +242,13 @@ func (s State) advance(other State) []byte {
 	if s.Dates != nil {
 		return nil
 	}
-	next := append(TemplateStates(nil), s.Templates...)
-	for _, e := range other.Templates {
+	return s.Templates.advance(other.Templates).Bytes()
+}
+
+// advance returns the states after both. Templates that only the others have are shut.
+func (s TemplateStates) advance(others TemplateStates) TemplateStates {
+	next := append(TemplateStates(nil), s...)
+	for _, e := range others {
 		i := next.find(e)
 		if i < 0 {
 			e.Shut = true
@@ -262,5 +259,5 @@ func (s State) advance(other State) []byte {
 			next[i].Given, next[i].Counters = e.Given, e.Counters
 		}
 	}
-	return next.Bytes()
+	return next
 }

@@ -25,7 +25,7 @@ func (h *Handler) exportOperations() []operation {
 		query: []parameter{
 			prefixParameter,
 			{name: "history", kind: flagKind, usual: "false", about: "all versions of each record, the oldest first; that is for reading, not for import"},
-			{name: "namespaces", kind: flagKind, usual: "false", about: "namespaces too, before the records"},
+			{name: "namespaces", kind: flagKind, usual: "false", about: "namespaces too, before the records, how far their minters are, and which bytes names stand for, where a protocol promises that these never change"},
 		},
 		answers: []answer{{status: 200, about: "The records.", value: openapi.RecordLine{}, media: apijson.Lines, lines: true}},
 		serve:   h.exportRecords,
@@ -70,6 +70,9 @@ func (h *Handler) exportRecords(c *call) error {
 			return err
 		}
 		defer end()
+		if x.fixed, err = h.o.Registrar.FixedDataReader(c.ctx); err != nil {
+			return err
+		}
 		if err := x.namespaces(key); err != nil {
 			return err
 		}
@@ -118,6 +121,7 @@ type exporting struct {
 	out     *stream // nil until the first line
 	buf     []byte
 	count   int
+	fixed   *registrar.FixedDataReader // nil unless namespaces are asked for
 }
 
 // write writes a line. Now and then it checks that the caller still has the right, and keeps
@@ -154,7 +158,7 @@ func (x *exporting) ended(err error) error {
 	return err
 }
 
-// namespaces writes the namespaces that a user made or changed and that the caller may see.
+// namespaces writes the namespaces that a user made or changed and that the caller may see, with how far their minters are.
 func (x *exporting) namespaces(key stele.NamespaceKey) error {
 	for ns, err := range x.c.h.o.Registrar.Namespaces(x.c.ctx) {
 		if err != nil {
@@ -163,7 +167,11 @@ func (x *exporting) namespaces(key stele.NamespaceKey) error {
 		if ns.Version == 0 || key.Scheme != "" && (ns.Scheme != key.Scheme || !strings.HasPrefix(ns.Prefix, key.Prefix)) {
 			continue
 		}
-		x.buf = registrar.AppendNamespaceLine(x.buf[:0], ns)
+		progress, err := x.c.h.o.Registrar.MinterProgress(x.c.ctx, ns)
+		if err != nil {
+			return err
+		}
+		x.buf = registrar.AppendNamespaceProgress(x.buf[:0], ns, progress)
 		if err := x.write(x.buf); err != nil {
 			return err
 		}
@@ -172,10 +180,16 @@ func (x *exporting) namespaces(key stele.NamespaceKey) error {
 }
 
 // record writes a record, or all its versions.
-func (x *exporting) record(rec *stele.Record) error {
+func (x *exporting) record(rec *stele.Record) (err error) {
 	if !x.history {
+		var fixed *registrar.FixedData
+		if x.fixed != nil {
+			if fixed, err = x.fixed.Of(x.c.ctx, rec.ID); err != nil {
+				return err
+			}
+		}
 		rec.Version, rec.Import, rec.Withheld = 0, 0, stele.Withheld{}
-		x.buf = append(document.AppendRecord(x.buf[:0], rec), '\n')
+		x.buf = append(registrar.AppendFixedData(document.AppendRecord(x.buf[:0], rec), fixed), '\n')
 		return x.write(x.buf)
 	}
 	// The registry has the newest version first, and an export the oldest. A record may

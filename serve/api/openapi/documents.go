@@ -307,6 +307,10 @@ func (RecordLine) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema 
 	most := 1000 // stele.MaxEarlier
 	s.Properties["earlier"] = &huma.Schema{Type: huma.TypeArray, MaxItems: &most, Items: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true},
 		Description: "In an import with keep: the versions of a new record before this one, the oldest first. Each is a record with modified, and without id, spelling, version, created, redacted, import and withheld."}
+	s.Properties["fixed"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true,
+		Description: "In an import by an administrator, and in an export with namespaces: which bytes the record stands for, for ever, where a protocol promises that. Their digest in sha256, in hexadecimal, with size, or absent; and at, when that was said."}
+	s.Properties["progress"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true,
+		Description: "Beside a namespace: how far its minter is. How many names of the template are given, the counters of the original order, the last date that is taken, and the earlier templates of the prefix."}
 	s.Properties["namespace"] = r.Schema(reflect.TypeFor[NamespaceInput](), true, "")
 	s.Required = nil
 	return s
