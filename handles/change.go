@@ -149,6 +149,9 @@ func (c *Change) judge(ctx context.Context, who Identity) error {
 		if err == nil && !public {
 			err = refuse(hdl.NotPermitted, "")
 		}
+		if err == nil {
+			c.keepSettings()
+		}
 		return err
 	}
 	if c.Operation == hdl.CreateHandle {
@@ -174,6 +177,14 @@ func (c *Change) judge(ctx context.Context, who Identity) error {
 	return has.need(need)
 }
 
+// Everybody together may change a handle so often: 10 times at once, and then every 30 seconds. Each change is a version that is
+// kept for ever, and clients have more addresses than a limit for each of them knows.
+const (
+	publicRate  = 1
+	publicCost  = 30
+	publicBurst = 10 * publicCost
+)
+
 // Public is the identity of everybody, by which values are changed that everybody may change. No client can prove it.
 func Public() Identity { return Identity{Handle: "public"} }
 
@@ -195,6 +206,18 @@ func (c *Change) IsPublic(ctx context.Context) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// keepSettings leaves of the values that everybody changes what the owner has set: for how long others keep them, and to which
+// handles they refer. A client that modifies a value sends a TTL in any case, so another one is not refused.
+func (c *Change) keepSettings() {
+	values := slices.Clone(c.Values) // the caller has the ones before
+	for i := range values {
+		if have := c.find(values[i].Index); have != nil {
+			values[i].TTL, values[i].TTLAbsolute, values[i].References = have.TTL, have.TTLAbsolute, have.References
+		}
+	}
+	c.Values = values
 }
 
 // isSystem reports whether a value says something to the Handle System itself: who administers a handle, by which key, where it
@@ -369,6 +392,11 @@ func (c *Change) Commit(ctx context.Context, who Identity) error {
 	p, err := c.s.Principal(ctx, who)
 	if err != nil {
 		return err
+	}
+	if who == Public() {
+		if err := c.s.public.Take(c.id.String(), publicCost, c.s.o.Now()); err != nil {
+			return &Refusal{Code: hdl.ServerBusy, Err: err}
+		}
 	}
 	c.acting = &p
 	defer func() { c.acting = nil }()

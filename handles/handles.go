@@ -23,6 +23,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/internal/destination"
+	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/wire/hdl"
@@ -51,12 +52,15 @@ type Options struct {
 }
 
 // Service answers for the handles of a registry. It is used by many goroutines at once.
-type Service struct{ o Options }
+type Service struct {
+	o      Options
+	public *limit.Rate // changes of handles by everybody, for each handle
+}
 
 // New returns a service.
 func New(o Options) *Service {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Service{o}
+	return &Service{o: o, public: limit.NewRate(publicRate, publicBurst)}
 }
 
 // Identity is a value of a handle with a key or a secret, by which a client is known in the Handle

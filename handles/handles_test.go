@@ -499,6 +499,35 @@ func TestPublicWrite(t *testing.T) {
 	if rec := f.find("20.500.2/OPEN"); string(rec.Values[0].Data) != "second" || rec.By != "0:public" {
 		t.Errorf("the value is %q, by %s", rec.Values[0].Data, rec.By)
 	}
+	// What the owner has set beside the data stays.
+	greedy := next
+	greedy.Data, greedy.TTL, greedy.TTLAbsolute = []byte("third"), 1<<31-1, true
+	greedy.References = []stele.HandleReference{{Handle: "20.500.2/ELSEWHERE", Index: 1}}
+	if !try("20.500.2/OPEN", greedy) {
+		t.Error("a value with another TTL is refused")
+	}
+	if v := f.find("20.500.2/OPEN").Values[0]; string(v.Data) != "third" || v.TTL != open.TTL || v.TTLAbsolute || len(v.References) > 0 {
+		t.Errorf("the value is %+v", v)
+	}
+	// Each change is kept for ever, so there are not too many of them, from all clients together.
+	refused := 0
+	for i := range 20 {
+		next.Data = fmt.Appendf(nil, "%d", i)
+		c := &Change{Operation: hdl.ModifyValue, Handle: "20.500.2/open", Values: []stele.HandleValue{next}}
+		if err := f.Begin(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		switch err := c.Commit(t.Context(), Public()); {
+		case err == nil:
+		case CodeOf(err) == hdl.ServerBusy:
+			refused++
+		default:
+			t.Fatal(err)
+		}
+	}
+	if refused < 10 {
+		t.Errorf("of 20 changes %d were refused", refused)
+	}
 }
 
 // TestByRule: a handle for which a rule of its namespace answers has values of type URL. A registered one comes first.

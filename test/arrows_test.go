@@ -110,8 +110,8 @@ var rooms = []room{
 	{folder: "bulk/bundle", may: ". document internal/disk proof registrar transparency", tests: "auth scheme/all secret store/copy store/mem store/pebble store/postgres"}, // the reader needs no store
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
-	{folder: "handles/elsewhere", may: ". client/hdl handles internal/limit wire/hdl", tests: "auth document registrar resolver secret store/mem scheme/all serve/hdld"}, // asks other servers about identities
-	{folder: "handles", may: ". document/handlejson internal/destination auth registrar resolver wire/hdl", tests: "document secret store/mem scheme/all"},               // what the registry is to the Handle System
+	{folder: "handles/elsewhere", may: ". client/hdl handles internal/limit wire/hdl", tests: "auth document registrar resolver secret store/mem scheme/all serve/hdld"},  // asks other servers about identities
+	{folder: "handles", may: ". document/handlejson internal/destination internal/limit auth registrar resolver wire/hdl", tests: "document secret store/mem scheme/all"}, // what the registry is to the Handle System
 
 	// It judges values as the servers do that they are for.
 	{folder: "config", may: ". internal/spelling internal/terminal audit auth mail resolver scheme/* serve/* store/postgres transparency"},
