@@ -69,6 +69,9 @@ func (m *monthCell) add(value []byte) ([]byte, error) {
 // collect returns what the tally has collected and others, in the order of their cells, and forgets it: if it is linked, namespaces get what is
 // added to their names with it. The cells of names are the last.
 func (t *tally) collect(link bool, others []addition) []addition {
+	if link {
+		t.addRules()
+	}
 	for key, d := range t.spaces {
 		if *d != (delta{}) {
 			others = append(others, addition{cell: spaceCell(key.space, monthNumber(key.day)), adder: &monthCell{text: key.space.Prefix, first: dayDelta{t.numberOf(key.day), *d}}})
@@ -91,6 +94,20 @@ func (t *tally) collect(link bool, others []addition) []addition {
 	return append(others, names...)
 }
 
+// addRules adds what rules answered to the figures of namespaces. It comes with no name.
+func (t *tally) addRules() {
+	for i := range t.records.list {
+		d := &t.records.list[i]
+		if !d.rule || d.space == 0 {
+			continue
+		}
+		to := t.spaceDelta(t.records.spaces[d.space].key, d.day)
+		for f, n := range d.delta {
+			to[f] += int64(n)
+		}
+	}
+}
+
 // recordAdditions returns what is to be added to the figures of names.
 func (t *tally) recordAdditions(link bool) []addition {
 	cells := make([]monthCell, 0, len(t.records.list))
@@ -99,7 +116,7 @@ func (t *tally) recordAdditions(link bool) []addition {
 	day, number := int32(0), t.numberOf(0)
 	for i := range t.records.list {
 		d := &t.records.list[i]
-		if d.delta == [figures]int32{} {
+		if d.rule || d.delta == [figures]int32{} {
 			continue
 		}
 		if d.day != day {

@@ -139,7 +139,7 @@ func (c *Counter) Redirected(id stele.ID, from netip.Addr, agent, referrer strin
 }
 
 // RedirectedByRule counts an answer that led a name which is not registered to the target of a rule. It counts for the
-// namespace, by the name that its prefix is: figures of names that anyone can think of would have no end.
+// namespace, and for no name: figures of names that anyone can think of would have no end.
 func (c *Counter) RedirectedByRule(id stele.ID, from netip.Addr, agent, referrer string) {
 	c.add(byRule, id, from, agent, referrer)
 }

@@ -30,6 +30,7 @@ type recordDelta struct {
 	space  uint32
 	day    int32 // in days since 1970
 	scheme uint8
+	rule   bool // of a namespace, by its rules: no record gets it
 }
 
 // usedSpace is a namespace whose names were used.

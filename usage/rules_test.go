@@ -400,20 +400,42 @@ func find(ty *tally, id stele.ID, day int32) delta {
 	return delta{}
 }
 
-// TestByRule checks that names for which a rule answers count for their namespace, however many there are, and that two
-// clicks on different names are two.
+// TestByRule checks that names for which a rule answers count for their namespace, however many there are, that two
+// clicks on different names are two, and that a record whose name is the prefix gets none of them.
 func TestByRule(t *testing.T) {
 	h := newHouse(t)
 	for i := range 500 {
 		h.counter.RedirectedByRule(h.id(fmt.Sprintf("ark:12345/x%d", i)), h.ann, firefox, "")
 		h.counter.RedirectedByRule(h.id(fmt.Sprintf("ark:12345/x%d", i)), h.ann, firefox, "") // a double click
 	}
+	prefix := stele.StoredID("ark", "ark:12345")
+	h.counter.Redirected(prefix, h.bob, firefox, "")
 	h.counter.drain(h.now)
-	if n := len(h.counter.tally.records.list); n != 1 {
+	if n := len(h.counter.tally.records.list); n != 2 {
 		t.Errorf("%d names have figures", n)
 	}
 	h.flush()
-	if c := h.sum(recordCell(stele.StoredID("ark", "ark:12345"), DateOf(h.now).number())); c[Regulars] != 500 || c[RegularUnique] != 500 {
-		t.Errorf("%v", c)
+	month := DateOf(h.now).number()
+	if c := h.sum(recordCell(prefix, month)); c[Regulars] != 1 || c[RegularUnique] != 1 {
+		t.Errorf("the record has %v", c)
+	}
+	if c := h.sum(spaceCell(stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"}, month)); c[Regulars] != 501 || c[RegularUnique] != 501 {
+		t.Errorf("the namespace has %v", c)
+	}
+}
+
+// TestByRuleLinked is TestByRule for the additions of a log file, which come with those of their names.
+func TestByRuleLinked(t *testing.T) {
+	h := newHouse(t)
+	prefix := stele.StoredID("ark", "ark:12345")
+	h.counter.RedirectedByRule(h.id("ark:12345/x1"), h.ann, firefox, "")
+	h.counter.drain(h.now)
+	space, month := stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"}, DateOf(h.now).number()
+	cells := make(map[string]int)
+	for _, a := range h.counter.tally.linked() {
+		cells[a.cell]++
+	}
+	if cells[spaceCell(space, month)] != 1 || cells[recordCell(prefix, month)] != 0 {
+		t.Errorf("%v", cells)
 	}
 }

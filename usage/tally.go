@@ -148,6 +148,7 @@ type reading struct {
 	hash    uint64 // of the name; 0: it is not known yet. Once it is counted, of the name that it counts for
 	read    uint64 // hash of the name that was read
 	lands   bool   // the visitor has a country
+	rule    bool   // it counts for a namespace, because a rule answered, and for no record
 }
 
 // count counts what a reader did.
@@ -172,8 +173,8 @@ func (t *tally) count(r *reading) {
 		if space.Prefix == "" {
 			return
 		}
-		r.kind, r.id = Redirect, stele.StoredID(space.Scheme, space.Prefix)
-		r.hash = maphash.String(t.seed, space.Prefix)
+		r.kind, r.id, r.rule = Redirect, stele.StoredID(space.Scheme, space.Prefix), true
+		r.hash = ^maphash.String(t.seed, space.Prefix) // a record may have the prefix as its name
 	}
 	to := t.record(r, dayOf(at))
 	if to < 0 {
@@ -308,7 +309,9 @@ func (t *tally) record(r *reading, day int32) int {
 	hash := hashOfDay(r.hash, day)
 	to := t.records.find(hash)
 	if to < 0 {
-		to = t.records.add(hash, r.id, day, t.space(r.id))
+		if to = t.records.add(hash, r.id, day, t.space(r.id)); to >= 0 {
+			t.records.list[to].rule = r.rule
+		}
 	}
 	return to
 }
