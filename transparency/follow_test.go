@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/offered"
 	"github.com/stele-id/stele/internal/recordtest"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/store/pebble"
@@ -112,6 +113,34 @@ func TestLogKeepsUp(t *testing.T) {
 	}
 	if left["log index 0"] != 2 || left["log index 1"] != 16 {
 		t.Errorf("cells of the index: %v", left)
+	}
+}
+
+// Offers of an import wait for room as long as the log keeps up, and no longer.
+func TestLogOfferWaits(t *testing.T) {
+	source := new(counted)
+	h := newHouse(t, func(now func() time.Time) stele.Store { source.Store = inFolder(t)(now); return source })
+	h.log.offers = offered.New(9000 * 150) // two lists of 4000, or a little more
+	ctx, stop := context.WithCancel(h.ctx)
+	ended := make(chan error)
+	go func() { ended <- h.log.KeepUp(ctx) }()
+	for h.log.keeping.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	const imported = 10 * 4000
+	h.importAll(0, imported)
+	stop()
+	h.must(<-ended)
+	h.catchUp()
+	if n := source.read.Load(); n > imported/2 {
+		t.Errorf("%d of %d records were read that were offered", n, imported)
+	}
+	if h.log.offers.Size() != 0 {
+		t.Errorf("%d bytes of records are kept", h.log.offers.Size())
+	}
+	h.importAll(imported, 100) // nothing follows, and nothing waits
+	if h.log.offers.Size() != 0 {
+		t.Errorf("%d bytes of records are kept that nothing follows", h.log.offers.Size())
 	}
 }
 

@@ -56,6 +56,7 @@ type Log struct {
 	generation stele.GenerationID // that the goroutine with the turn saw last
 
 	following atomic.Int32 // goroutines in Run and KeepUp
+	keeping   atomic.Int32 // those in KeepUp
 	offers    *offered.Offers
 	makers    sync.Pool // of *maker
 
@@ -116,19 +117,39 @@ func (l *Log) CatchUp(ctx context.Context, progress func(Status)) error {
 }
 
 // Offer gives the log records that an import has written, in the order of their changes. They must be as the store has them, and must not be
-// changed any more. The log reads from the store what it was not offered, or has no room for. It never waits. If neither Run nor KeepUp
+// changed any more. The log reads from the store what it was not offered, or has no room for. If neither Run nor KeepUp
 // follows, nothing is kept.
+//
+// While KeepUp follows, Offer waits a while for room. The import then ends when the log has caught up, so it loses nothing,
+// and reading the records again would take longer.
 func (l *Log) Offer(records []*stele.Record) {
-	if l.following.Load() > 0 {
-		l.offers.Offer(records)
+	if l.following.Load() == 0 || l.offers.Offer(records) {
+		return
+	}
+	for range int(offerPatience / offerPause) {
+		if l.keeping.Load() == 0 {
+			return
+		}
+		l.Notify()
+		time.Sleep(offerPause)
+		if l.offers.Offer(records) {
+			return
+		}
 	}
 }
+
+const (
+	offerPatience = 5 * time.Second
+	offerPause    = 20 * time.Millisecond
+)
 
 // KeepUp logs whole blocks of what is committed, whenever Notify is called, until the context ends. It is for an import: what
 // is written of a block at once is not written again. CatchUp logs the rest.
 func (l *Log) KeepUp(ctx context.Context) error {
 	l.following.Add(1)
 	defer l.following.Add(-1)
+	l.keeping.Add(1)
+	defer l.keeping.Add(-1)
 	seen := uint64(0) // what was committed when it was notified before. All of that was offered: a commit is seen before
 	for {
 		select {

@@ -38,10 +38,10 @@ type offered struct {
 func New(most int) *Offers { return &Offers{most: most} }
 
 // Offer adds records that a commit wrote, in the order of their changes. They must be as the store has them, and must not be
-// changed any more. What there is no room for is left out. It never waits.
-func (o *Offers) Offer(records []*stele.Record) {
+// changed any more. What there is no room for is left out; false says that there would be room later. It never waits.
+func (o *Offers) Offer(records []*stele.Record) bool {
 	if len(records) == 0 {
-		return
+		return true
 	}
 	size := 0
 	for _, r := range records {
@@ -50,10 +50,11 @@ func (o *Offers) Offer(records []*stele.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.size+size > o.most {
-		return
+		return size > o.most
 	}
 	o.size += size
 	o.lists = append(o.lists, offered{records: records, size: size})
+	return true
 }
 
 // Take gives all records that were offered to the goroutine that follows. It is called before the
