@@ -135,7 +135,7 @@ var rooms = []room{
 	{folder: "doctor", may: ". handles wire/hdl document/apijson internal/disk auth client config mail registry secret server store/pebble auth/issuer outbound", tests: "serve/hdld registrar resolver secret scheme/all store/mem"},
 	{folder: "cmd/stele", may: ". harvest transparency usage rules document handles links internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
-	{folder: "bench", may: ". usage document search links links/check internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "bench", may: ". usage document search transparency links links/check internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test/logverifier", tests: ". auth registrar scheme/all store/mem transparency"}, // a second implementation: no code of ours
 	{folder: "test", may: ". document mail audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 }
