@@ -30,15 +30,19 @@ func (l *Log) Run(ctx context.Context, s Signing) {
 	tick := time.NewTicker(min(lookEvery, max(s.Interval, time.Millisecond)))
 	defer tick.Stop()
 	var signed time.Time
+	var unsigned error // why the last checkpoint could not be signed
 	failed := ""
 	for ctx.Err() == nil {
 		err := l.CatchUp(ctx, nil)
 		if errors.Is(err, stele.ErrSealed) { // it is meant to be read only
-			err, signed = nil, l.o.Now()
+			err, signed, unsigned = nil, l.o.Now(), nil
 		}
 		if err == nil && (signed.IsZero() || l.o.Now().Sub(signed) >= s.Interval) {
 			signed = l.o.Now()
-			err = l.signOnce(ctx, s)
+			unsigned = l.signOnce(ctx, s)
+		}
+		if err == nil {
+			err = unsigned // until it is tried again
 		}
 		if ctx.Err() != nil {
 			return

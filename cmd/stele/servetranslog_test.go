@@ -342,3 +342,41 @@ func TestServeLogKilled(t *testing.T) {
 	}
 	runStele(t, "verify", "--data", data)
 }
+
+// Two servers over one database write one log, and either shows it.
+func TestServeLogTwoServers(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "secret.key")
+	runStele(t, "secret", "keygen", key)
+	c := newCluster(t, 2, "--log-interval", "50ms", "--log-origin", testOrigin, "--secret-key-file", key)
+	var users []*apiUser
+	for _, s := range c.servers {
+		users = append(users, &apiUser{t, s.http + "/api/v1/", c.token})
+	}
+	users[0].ask("PUT", "namespaces/ark:12345/x5", `{}`, 201)
+	const each = 60
+	var work sync.WaitGroup
+	for i, o := range users {
+		work.Go(func() {
+			for n := range each {
+				o.ask("PUT", fmt.Sprintf("records/ark:12345/x5%d-%d", i, n), `{"url":"https://example.org/1"}`, 201)
+			}
+		})
+	}
+	work.Wait()
+	var roots []string
+	for _, s := range c.servers {
+		l := newLogReader(t, s.process)
+		l.checkpoint(1 + 2*each)
+		at, _ := l.checkpoint(1 + 2*each)
+		l.check(at)
+		roots = append(roots, fmt.Sprint(at.Size, at.Root))
+	}
+	if roots[0] != roots[1] {
+		t.Errorf("two servers show %q", roots)
+	}
+	for _, s := range c.servers {
+		if text := s.stderr.String(); strings.Contains(text, "can't follow") || strings.Contains(text, "not signed") {
+			t.Errorf("a server complains:\n%s", text)
+		}
+	}
+}
