@@ -33,7 +33,7 @@ func (f *findings) readHandleSites(ctx context.Context, schemes *stele.Schemes, 
 }) error {
 	for _, ns := range f.namespaces {
 		scheme, ok := schemes.Lookup(ns.Scheme).(stele.ClaimingScheme)
-		if !ok || ns.Delegate != "" || ns.Handles.Off || len(f.handles) >= maxHandleSites {
+		if !ok || ns.AnsweredAt() != "" || ns.Handles.Off || len(f.handles) >= maxHandleSites {
 			continue
 		}
 		for _, name := range scheme.Claims(ns.Prefix) {

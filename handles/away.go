@@ -52,7 +52,7 @@ func (s *Service) isAway(ctx context.Context, id stele.ID) (bool, error) {
 	if err != nil {
 		return false, refusalOf(err)
 	}
-	return ns == nil || ns.Prefix == "" || ns.Delegate != "", nil
+	return ns == nil || ns.Prefix == "" || ns.AnsweredAt() != "", nil
 }
 
 // valuesOf returns the values of a handle of one type, with one index if it is not 0: those of the record here or, if the handle

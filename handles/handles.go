@@ -167,7 +167,7 @@ func describes(id stele.ID) (prefix string, ok bool) {
 // otherwise. The record 0.NA/P belongs to the namespace of P.
 func (s *Service) Namespace(ctx context.Context, id stele.ID) (*stele.Namespace, error) {
 	ns, err := s.o.Resolver.Namespace(ctx, id)
-	if err != nil || ns == nil || ns.Prefix == "" || ns.Delegate != "" || ns.Handles.Off {
+	if err != nil || ns == nil || ns.Prefix == "" || ns.AnsweredAt() != "" || ns.Handles.Off {
 		return nil, err
 	}
 	return ns, nil

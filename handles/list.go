@@ -127,7 +127,7 @@ func (s *Service) homed(ctx context.Context) iter.Seq2[string, error] {
 				return
 			}
 			prefix, below, ok := strings.Cut(strings.TrimPrefix(ns.Prefix, destination.HandleMark), "/")
-			if ns.Scheme == destination.HandleScheme && ok && below == "" && ns.Delegate == "" && !ns.Handles.Off {
+			if ns.Scheme == destination.HandleScheme && ok && below == "" && ns.AnsweredAt() == "" && !ns.Handles.Off {
 				names = append(names, authorityMark+prefix)
 			}
 		}

@@ -111,7 +111,7 @@ func (s *scope) elsewhere(k *keyRules) {
 // delegate adds the rules of a namespace for whose names another resolver has URLs.
 // They are made of the name as it was given: rules can't encode it.
 func (s *scope) delegate(k *keyRules) {
-	to := ddds.QuoteReplacement(s.ns.Delegate)
+	to := ddds.QuoteReplacement(s.ns.AnsweredAt())
 	scheme, name := s.prefix.ERE[:s.prefix.Rest], s.prefix.ERE[s.prefix.Rest:]
 	id, rest := 1+strings.Count(scheme, "("), 2+s.prefix.Groups
 	to = strings.NewReplacer("{id}", fmt.Sprintf(`\%d`, id), "{rest}", fmt.Sprintf(`\%d`, rest)).Replace(to)

@@ -88,6 +88,8 @@ func (s *zoneSet) isBelow(ns, above *stele.Namespace) bool {
 func (s *zoneSet) addNamespaceRules(k *keyRules, sc scope) {
 	p := &sc.ns.Publication
 	switch {
+	case sc.ns.HandOver.State == stele.Forwarded: // whatever is left of it here
+		sc.delegate(k)
 	case len(p.Elsewhere) > 0:
 		sc.elsewhere(k)
 	case p.Zone == "":

@@ -139,7 +139,7 @@ func (s *zoneSet) whyNot(id stele.ID) *stele.Message {
 	case len(ns.Publication.Elsewhere) > 0:
 		return stele.Messagef("place.answered-elsewhere", "others answer for {namespace}: {where}", ns.Key(), ns.Publication.Elsewhere[0].At)
 	case ns.Publication.IsZero():
-		return stele.Messagef("place.delegated", "another resolver answers for {namespace}: {where}", ns.Key(), ns.Delegate)
+		return stele.Messagef("place.delegated", "another resolver answers for {namespace}: {where}", ns.Key(), ns.AnsweredAt())
 	}
 	return stele.Messagef("place.namespace-unpublished", "its namespace is not published; 'stele zone add' does that")
 }

@@ -508,6 +508,9 @@ func (in *intake) add(ctx context.Context, list []int, bookmark *stele.MinterSta
 		in.offer(records, errs)
 	}
 	in.Registrar.o.OnCommit(records...)
+	if in.fenced(ctx, err) {
+		return refuse("import", stele.ID{}, stele.Unavailable, "", "{cause}", stele.ErrFenced)
+	}
 	if err != nil {
 		return tell("import", err)
 	}

@@ -72,7 +72,8 @@ func (r *Registrar) restoreNamespaces(ctx context.Context, present []*stele.Name
 		next := cloneNamespace(before)
 		next.Owner, next.Grants, next.Keys = now.Owner, slices.Clone(now.Grants), laterKeys(now.Keys, before.Keys)
 		next.Reviewed = now.Reviewed // or else editors would write what they may only propose
-		next.Listed = now.Listed     // or else the public would list names that an owner no longer lists
+		restoreHandOver(now, before, next)
+		next.Listed = now.Listed // or else the public would list names that an owner no longer lists
 		r.stampNamespace(ctx, before, next)
 		if sameNamespace(before, next) {
 			continue
@@ -87,6 +88,14 @@ func (r *Registrar) restoreNamespaces(ctx context.Context, present []*stele.Name
 		}
 	}
 	return r.Reload(ctx)
+}
+
+// restoreHandOver takes over how far a namespace was handed over. One that was sealed since the backup stays sealed: or else
+// two registries would make the same names.
+func restoreHandOver(now, before, next *stele.Namespace) {
+	if now.IsSealed() || now.Version >= before.Version {
+		next.HandOver, next.Adoptions = now.HandOver, slices.Clone(now.Adoptions)
+	}
 }
 
 // laterKeys returns the keys of the present, with those that only the backup has.

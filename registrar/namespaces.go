@@ -39,6 +39,7 @@ func (r *Registrar) addNamespace(ctx context.Context, ns *stele.Namespace, seed 
 			return nil, refuse(op, stele.ID{}, stele.Conflict, "namespace.exists", "the namespace {namespace} exists; change it, or choose another prefix", ns.Key())
 		}
 		next := cloneNamespace(ns)
+		next.HandOver, next.Adoptions = stele.HandOver{}, nil
 		return next, seed(nil, next)
 	})
 }
@@ -69,6 +70,7 @@ func (r *Registrar) changeNamespace(ctx context.Context, op string, key stele.Na
 		if err := change(next); err != nil {
 			return nil, err
 		}
+		next.HandOver, next.Adoptions = before.HandOver, slices.Clone(before.Adoptions) // what the system keeps
 		if next.Key() != key {
 			return nil, refuse(op, stele.ID{}, stele.Invalid, "namespace.key-changed", "scheme and prefix of a namespace never change; add another")
 		}
@@ -164,7 +166,7 @@ func sameNamespace(a, b *stele.Namespace) bool {
 func cloneNamespace(ns *stele.Namespace) *stele.Namespace {
 	c := *ns
 	c.Hosts, c.Protocols, c.Grants = slices.Clone(ns.Hosts), slices.Clone(ns.Protocols), slices.Clone(ns.Grants)
-	c.Keys = slices.Clone(ns.Keys)
+	c.Keys, c.Adoptions = slices.Clone(ns.Keys), slices.Clone(ns.Adoptions)
 	return &c
 }
 

@@ -15,7 +15,7 @@ type namespaceTree struct {
 	*namespaces.Tree
 	schemes *stele.Schemes
 
-	checked, delegated, exact bool // a check that no namespace asks for is skipped
+	checked, delegated, exact, handed bool // a check that no namespace asks for is skipped
 
 	versions  uint64 // sum of the versions of all namespaces
 	zoned     bool   // some are published in a zone
@@ -103,7 +103,7 @@ func (r *Registrar) Reload(ctx context.Context) error {
 func (s *namespaceTree) with(ns *stele.Namespace) (*namespaceTree, error) {
 	tree, err := s.Tree.With(ns)
 	next := &namespaceTree{
-		Tree: tree, schemes: s.schemes, checked: s.checked, delegated: s.delegated, exact: s.exact,
+		Tree: tree, schemes: s.schemes, checked: s.checked, delegated: s.delegated, exact: s.exact, handed: s.handed,
 		versions: s.versions, zoned: s.zoned, epoch: s.epoch, replaced: make(chan struct{}),
 	}
 	if before := s.Get(ns.Key()); before != nil {
@@ -119,6 +119,7 @@ func (s *namespaceTree) note(ns *stele.Namespace) {
 	s.zoned = s.zoned || ns.Publication.Zone != ""
 	s.checked = s.checked || ns.Checked
 	s.exact = s.exact || ns.Publication.Exact
+	s.handed = s.handed || ns.IsSealed() || ns.IsRead()
 	s.delegated = s.delegated || ns.Delegate != ""
 }
 

@@ -165,7 +165,8 @@ func (r *Registrar) commit(ctx context.Context, op string, c *stele.Commit) erro
 	if err := r.hideSecrets(ctx, op, c); err != nil {
 		return err
 	}
-	if err := r.touch(ctx, c); err != nil {
+	touched := c.Touch != nil
+	if err := r.touch(ctx, op, c); err != nil {
 		return tell(op, err)
 	}
 	entries, err := r.entries(ctx, op, c)
@@ -174,6 +175,12 @@ func (r *Registrar) commit(ctx context.Context, op string, c *stele.Commit) erro
 	}
 	c.Audit = entries
 	err = r.store.Apply(ctx, c)
+	for attempt := 1; !touched && len(c.Namespaces) == 0 && r.fenced(ctx, err) && attempt < maxAttempts; attempt++ {
+		c.Touch = nil
+		if err = r.touch(ctx, op, c); err == nil {
+			err = r.store.Apply(ctx, c)
+		}
+	}
 	if err == nil || unsure(err) {
 		if len(c.Records) > 0 {
 			r.o.OnCommit(c.Records...)

@@ -27,6 +27,9 @@ func (r *Registrar) admitKept(ctx context.Context, op string, s *lookup, before,
 	if err := mayWrite(ctx, op, s, before, next); err != nil {
 		return err
 	}
+	if err := r.open(ctx, op, s.namespaceTree, next); err != nil {
+		return err
+	}
 	if err := r.judge(op, s, before, next, kept); err != nil || kept {
 		return err
 	}

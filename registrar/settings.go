@@ -27,6 +27,9 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *namespaceT
 	if err := mayWriteNamespace(ctx, op, ancestors, before, next); err != nil {
 		return nil, nil, err
 	}
+	if err := keepsSeal(ctx, op, ancestors, before, next); err != nil {
+		return nil, nil, err
+	}
 	if err := r.keepsOwner(ctx, op, ancestors, before, next); err != nil {
 		return nil, nil, err
 	}

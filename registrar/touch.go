@@ -11,14 +11,20 @@ import (
 )
 
 // touch adds to a commit which zones it touches. All commits of the registrar with
-// records or namespaces pass here, so that none lacks it.
-func (r *Registrar) touch(ctx context.Context, c *stele.Commit) error {
+// records or namespaces pass here, so that none lacks it, and none writes in a namespace
+// that was sealed: the store refuses it if that was sealed since.
+func (r *Registrar) touch(ctx context.Context, op string, c *stele.Commit) error {
 	if c.Touch != nil || c.Replay != nil || len(c.Records)+len(c.Namespaces) == 0 {
 		return nil
 	}
 	s, err := r.view(ctx)
 	if err != nil {
 		return err
+	}
+	for _, rec := range c.Records {
+		if err := r.open(ctx, op, s, rec); err != nil {
+			return err
+		}
 	}
 	c.Touch = s.touch()
 	if len(c.Namespaces) > 0 {

@@ -28,7 +28,8 @@ type directory struct {
 // snapshot is all namespaces at one time.
 type snapshot struct {
 	*namespaces.Tree
-	until time.Time // zero: without limit
+	handed bool      // some are handed over, so that another registry answers for their names
+	until  time.Time // zero: without limit
 }
 
 func newDirectory(store stele.Namespaces, schemes *stele.Schemes, o Options) *directory {
@@ -67,6 +68,18 @@ func (d *directory) node(ctx context.Context, id stele.ID) (*namespaces.Node, er
 		return nil, err
 	}
 	return s.Of(id), nil
+}
+
+// heirOf returns the namespace of a name if another registry answers for it, which it was handed over to; nil otherwise.
+func (d *directory) heirOf(ctx context.Context, id stele.ID) (*stele.Namespace, error) {
+	s, err := d.all(ctx)
+	if err != nil || !s.handed {
+		return nil, err
+	}
+	if n := s.Of(id); n != nil && n.HandOver.State == stele.Forwarded {
+		return n.Namespace, nil
+	}
+	return nil, nil
 }
 
 // passesOn reports whether two names are in one namespace, and that asks for passthrough.
@@ -136,6 +149,7 @@ func (d *directory) read(ctx context.Context) (*snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.handed = s.handed || ns.HandOver.State == stele.Forwarded
 		s.Add(ns) // the registrar reports one that it would not accept
 	}
 	return s, nil

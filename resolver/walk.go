@@ -52,6 +52,15 @@ func (w *walk) answer(ctx context.Context) (Resolution, error) {
 	if err != nil {
 		return Resolution{}, err
 	}
+	if ns, err := w.namespaces.heirOf(ctx, w.q.ID); err != nil {
+		return Resolution{}, err
+	} else if ns != nil {
+		if here, err := w.staysHere(ctx, record); err != nil {
+			return Resolution{}, err
+		} else if !here {
+			return w.delegate(ns)
+		}
+	}
 	visible, err := w.MaySee(ctx, w.q.Who, record)
 	if err != nil {
 		return Resolution{}, err
@@ -276,23 +285,39 @@ func (w *walk) fill(t stele.Target, ns *stele.Namespace) stele.Target {
 	return t
 }
 
+// staysHere reports whether the name that was asked for is an alias of a record in a namespace that was not handed over, so that
+// the heir does not have it.
+func (w *walk) staysHere(ctx context.Context, record *stele.Record) (bool, error) {
+	if record == nil || record.ID == w.q.ID {
+		return false, nil
+	}
+	ns, err := w.namespaces.heirOf(ctx, record.ID)
+	return ns == nil, err
+}
+
 // delegate answers with the resolver that the namespace names.
 func (w *walk) delegate(ns *stele.Namespace) (Resolution, error) {
 	text, query := w.q.ID.String(), w.q.Query
 	if w.q.Component && query != "" {
 		query = "=" + query // it is a component of the name there too
 	}
-	url, err := expand(ns.Delegate, text, text[len(ns.Prefix):], query, w.isLiteral())
+	to := ns.AnsweredAt()
+	url, err := expand(to, text, text[len(ns.Prefix):], query, w.isLiteral())
 	if err != nil {
 		// If the template is valid, a name is invalid only because of dot segments.
 		return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.Invalid, Err: stele.Messagef(
 			"resolve.delegation-failed", "the namespace {namespace} delegates to another resolver: {cause}", ns.Key(), err)}
 	}
-	if w.q.Trace {
-		w.step("namespace", "trace.namespace-delegates", "{namespace}; it delegates to {resolver}", ns.Key(), ns.Delegate)
+	if w.q.Trace && ns.HandOver.State == stele.Forwarded {
+		w.step("namespace", "trace.namespace-handed-over", "{namespace}; it was handed over to {heir}, which answers at {address}", ns.Key(), ns.HandOver.Heir, ns.HandOver.Address)
+	} else if w.q.Trace {
+		w.step("namespace", "trace.namespace-delegates", "{namespace}; it delegates to {resolver}", ns.Key(), to)
 	}
 	res := Resolution{Kind: Delegation, Matched: ns.Prefix, Namespace: ns, URL: url,
 		Status: cmp.Or(ns.Status, w.status), TTL: cmp.Or(ns.TTL, w.ttl)}
+	if ns.HandOver.State == stele.Forwarded {
+		res.Status = http.StatusMovedPermanently // RFC 9110, section 15.4.2: for all times
+	}
 	return res, nil
 }
 

@@ -60,7 +60,9 @@ func before(a, b *stele.Namespace) bool {
 
 // HasDestination reports whether a namespace has its own settings for where its names lead. The
 // names of one without lead where those of the namespace above it do.
-func HasDestination(ns *stele.Namespace) bool { return !ns.Publication.IsZero() || ns.Delegate != "" }
+func HasDestination(ns *stele.Namespace) bool {
+	return !ns.Publication.IsZero() || ns.AnsweredAt() != ""
+}
 
 // DestinationOf returns the namespace whose settings say where a name leads: the nearest that
 // HasDestination among those with whose prefix the name begins. Nil if there is none.

@@ -101,7 +101,12 @@ func (m *minter) open(ctx context.Context, v View) (source, error) {
 		w = &work{ns.Minter, made}
 		m.work.Store(w)
 	}
-	if ns.Delegate != "" {
+	switch {
+	case ns.IsSealed():
+		return nil, stele.Errorf("mint", stele.ID{}, stele.Conflict, "mint.namespace-sealed", `names in {namespace} are made by another registry, {heir}, which it was handed over to; mint there: {address}`, m.key, ns.HandOver.Heir, ns.HandOver.Address)
+	case ns.IsRead():
+		return nil, stele.Errorf("mint", stele.ID{}, stele.Conflict, "mint.namespace-read-only", `{namespace} was taken over from {giver} for reading only, so names of it are made there`, m.key, ns.Adoptions[len(ns.Adoptions)-1].From)
+	case ns.Delegate != "":
 		return nil, stele.Errorf("mint", stele.ID{}, stele.Conflict, "mint.namespace-delegated", `names in {namespace} are kept by another resolver, "{resolver}"; mint there`, m.key, ns.Delegate)
 	}
 	return w.source, w.source.load(ctx)

@@ -30,7 +30,7 @@ func (c *call) space(ns registrar.FoundNamespace) (deskpage.Space, error) {
 	count, err := c.h.o.Store.Count(c.ctx, ns.Key())
 	s := deskpage.Space{Key: ns.Key().String(), Title: ns.Title, Scheme: ns.Scheme, Role: ns.Role, Names: count,
 		URL: spaceURL("namespace", ns.Key()), NamesURL: spaceURL("names", ns.Key())}
-	if ns.Role.Includes(stele.RoleEditor) && ns.Delegate == "" {
+	if ns.Role.Includes(stele.RoleEditor) && ns.Delegate == "" && !ns.IsSealed() && !ns.IsRead() {
 		s.NewURL = spaceURL("new", ns.Key())
 	}
 	if c.h.o.Usage != nil && ns.Role.Includes(stele.RoleReader) {
@@ -44,7 +44,7 @@ func (c *call) space(ns registrar.FoundNamespace) (deskpage.Space, error) {
 func (c *call) choices(chosen string, write bool) (v deskpage.Choice, err error) {
 	q := registrar.NamespaceQuery{Limit: maxChoices}
 	if write {
-		q.Role, q.Match = stele.RoleEditor, func(ns *stele.Namespace) bool { return ns.Delegate == "" }
+		q.Role, q.Match = stele.RoleEditor, func(ns *stele.Namespace) bool { return ns.Delegate == "" && !ns.IsSealed() && !ns.IsRead() }
 	}
 	list, more, err := c.h.o.Registrar.FindNamespaces(c.ctx, q)
 	v.Many, v.Chosen = more, chosen
