@@ -54,11 +54,11 @@ func inFolder(t testing.TB) func(now func() time.Time) stele.Store {
 func (h *house) importAll(first, count int) {
 	h.Helper()
 	for ; count > 0; first, count = first+4000, count-4000 {
-		list := make([]*stele.Record, 0, 4000)
+		list, at := make([]*stele.Record, 0, 4000), h.clock()
 		for i := range min(count, 4000) {
 			n := first + i
 			list = append(list, &stele.Record{
-				ID: h.id(fmt.Sprintf("ark:%d/i%d", 12345+n%2*87654, n)), State: stele.Active, Created: h.now, Modified: h.now,
+				ID: h.id(fmt.Sprintf("ark:%d/i%d", 12345+n%2*87654, n)), State: stele.Active, Created: at, Modified: at,
 				Targets:  []stele.Target{{Service: stele.N2L, URL: fmt.Sprintf("https://example.org/%d", n), Order: 100, Preference: 10}},
 				Metadata: stele.Metadata{"what": fmt.Sprintf("Thing %d", n), "who": "Gomes, Ana", "when": "1992"}, By: "ana", Version: 1, Import: 3,
 			})
