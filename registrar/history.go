@@ -73,10 +73,8 @@ func (r *Registrar) Version(ctx context.Context, name stele.ID, version uint64) 
 		return nil, err
 	}
 	v, err := r.store.Version(ctx, now.ID, version)
-	if errors.Is(err, stele.NotFound) {
-		return nil, refuse(op, name, stele.NotFound, "record.version-missing", "it has no version {version}; its versions are 1 to {last}", version, now.Version)
-	} else if err != nil {
-		return nil, tell(op, err)
+	if err != nil {
+		return nil, absent(op, err, name, "record.version-missing", "it has no version {version}; its versions are 1 to {last}", version, now.Version)
 	}
 	return shown(ctx, now, v, ancestors), nil
 }
@@ -90,10 +88,8 @@ func (r *Registrar) At(ctx context.Context, name stele.ID, t time.Time) (*stele.
 		return nil, err
 	}
 	v, err := r.store.VersionAt(ctx, now.ID, t)
-	if errors.Is(err, stele.NotFound) {
-		return nil, refuse(op, name, stele.NotFound, "record.not-yet-registered", "it was not registered yet at {time}", t.UTC().Format(time.RFC3339))
-	} else if err != nil {
-		return nil, tell(op, err)
+	if err != nil {
+		return nil, absent(op, err, name, "record.not-yet-registered", "it was not registered yet at {time}", t.UTC().Format(time.RFC3339))
 	}
 	return shown(ctx, now, v, ancestors), nil
 }
@@ -101,23 +97,68 @@ func (r *Registrar) At(ctx context.Context, name stele.ID, t time.Time) (*stele.
 // shown returns a version as far as the caller may see it. Now is the current one, or
 // one that was current a moment ago.
 func shown(ctx context.Context, now, v *stele.Record, ancestors []*stele.Namespace) *stele.Record {
-	if v.Version >= now.Version {
-		if !auth.MayRead(auth.From(ctx), v, ancestors...) {
-			v = withhold(v)
-		}
-		return v
-	}
-	switch who := auth.From(ctx); {
-	case now.Withheld.Hides(v.Version):
-		v = withhold(v)
-		v.Redacted = true
-	case now.Withheld.Disavowal(v.Version) != nil && !auth.MayPropose(who, ancestors...):
-		v = withhold(v)
-	case !auth.MayRead(who, v, ancestors...):
+	hidden := hides(ctx, now, v, ancestors)
+	if hidden {
 		v = withhold(v)
 	}
-	v.Withheld = now.Withheld.Clone()
+	if v.Version < now.Version {
+		v.Redacted = v.Redacted || now.Withheld.Hides(v.Version)
+		v.Withheld = now.Withheld.Clone()
+	}
 	return v
+}
+
+// hides reports whether what a version says is hidden from the caller.
+func hides(ctx context.Context, now, v *stele.Record, ancestors []*stele.Namespace) bool {
+	who := auth.From(ctx)
+	if v.Version < now.Version && (now.Withheld.Hides(v.Version) || now.Withheld.Disavowal(v.Version) != nil && !auth.MayPropose(who, ancestors...)) {
+		return true
+	}
+	return !auth.MayRead(who, v, ancestors...)
+}
+
+// Disclosure says how far the caller may see a version of a record.
+type Disclosure struct {
+	ID      stele.ID
+	Version uint64
+	Content bool // what the version says, as the public may see it; otherwise only that it was there, and when
+	All     bool // all of its content: the caller has a role in the namespace
+}
+
+// Disclose returns how far the caller may see a version of the record that has this name, by the rules of
+// [Registrar.Version]: the version with a number, or that which was current at a time, or the current one if both are zero.
+func (r *Registrar) Disclose(ctx context.Context, name stele.ID, version uint64, at time.Time) (d Disclosure, err error) {
+	const op = "show"
+	now, ancestors, err := r.get(ctx, op, name)
+	if err != nil {
+		return d, err
+	}
+	v := now
+	switch {
+	case !at.IsZero():
+		v, err = r.store.VersionAt(ctx, now.ID, at)
+		err = absent(op, err, name, "record.not-yet-registered", "it was not registered yet at {time}", at.UTC().Format(time.RFC3339))
+	case version != 0 && version != now.Version:
+		v, err = r.store.Version(ctx, now.ID, version)
+		err = absent(op, err, name, "record.version-missing", "it has no version {version}; its versions are 1 to {last}", version, now.Version)
+	}
+	if err != nil {
+		return d, err
+	}
+	d = Disclosure{ID: now.ID, Version: v.Version, Content: !hides(ctx, now, v, ancestors)}
+	d.All = d.Content && auth.RoleIn(auth.From(ctx), ancestors...).Includes(stele.RoleReader)
+	return d, nil
+}
+
+// absent returns the error of a version that a store was asked for: the message if there is none.
+func absent(op string, err error, name stele.ID, code, text string, args ...any) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, stele.NotFound):
+		return refuse(op, name, stele.NotFound, code, text, args...)
+	}
+	return tell(op, err)
 }
 
 // withhold returns an old version without what it said, and without why it was

@@ -20,8 +20,8 @@ type progressVerifier interface {
 	VerifyProgress(ctx context.Context, report func(problem *stele.Message), progress func(done float64)) error
 }
 
-// Inspect checks what the store keeps, and then what the registrar made of it. Each counts
-// for half of the progress.
+// Inspect checks what the store keeps, and then what the registrar made of it, and the transparency log. The first counts for
+// half of the progress, each of the others for a quarter.
 func (r *Registry) Inspect(ctx context.Context, tell Inspection) error {
 	wrong := 0
 	report := func(problem *stele.Message) {
@@ -46,12 +46,21 @@ func (r *Registry) Inspect(ctx context.Context, tell Inspection) error {
 		return err
 	}
 	records := uint64(0)
-	return r.Registrar.VerifyAll(ctx, registrar.Verification{Problem: tell.Problem, Note: tell.Note, Record: func() {
+	err = r.Registrar.VerifyAll(ctx, registrar.Verification{Problem: tell.Problem, Note: tell.Note, Record: func() {
 		// There are no more records than changes.
 		if records++; records%1000 == 0 {
-			progress(0.5 + float64(min(records, changes))/float64(changes)/2)
+			progress(0.5 + float64(min(records, changes))/float64(changes)/4)
 		}
 	}})
+	if err != nil {
+		return err
+	}
+	return r.VerifyLog(ctx, tell.Problem)
+}
+
+// VerifyLog checks the transparency log against the registry. Only an administrator may, who has asked for the rest of the check.
+func (r *Registry) VerifyLog(ctx context.Context, report func(problem *stele.Message)) error {
+	return r.Log.Verify(ctx, report)
 }
 
 // MissingSecretKeys returns the secret keys that were not found, and how many secrets of the

@@ -48,6 +48,7 @@ type Registry struct {
 	Search    *search.Finder // nil if no search index is open; see OpenSearch
 	Log       *transparency.Log
 
+	now         func() time.Time
 	temporary   string                            // the folder of the search index, if Close removes it
 	place       Place                             // the zero Place if it is not known
 	generations atomic.Pointer[stele.Generations] // as they were at the last look; nil before the first
@@ -69,7 +70,7 @@ type Options struct {
 // New returns a registry over a store, with the parts that write to it and read from
 // it.
 func New(store stele.Store, schemes *stele.Schemes, o Options) *Registry {
-	r := &Registry{Schemes: schemes, Store: store, Secrets: o.Secrets, Directory: auth.NewDirectory(store, o.Now)}
+	r := &Registry{Schemes: schemes, Store: store, Secrets: o.Secrets, Directory: auth.NewDirectory(store, o.Now), now: o.Now}
 	o.Resolver.Now, o.Resolver.Random, o.Resolver.Lagging = o.Now, o.Random, r.lagging
 	r.Resolver = resolver.New(store, schemes, o.Resolver)
 	r.Registrar = registrar.New(store, schemes, registrar.Options{

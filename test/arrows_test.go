@@ -94,8 +94,8 @@ var rooms = []room{
 	{folder: "links", may: "."}, // it judges answers; others ask and keep. It computes, but the list of public suffixes knows net/http
 	{folder: "search", may: ". internal/offered", tests: "store/mem store/pebble store/postgres scheme/all"}, // it reads a store, and knows none
 
-	{folder: "registry/access", may: ". document links internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search usage", tests: "scheme/all serve/api serve/httpd store/mem web web/language"},
-	{folder: "registry", may: ". internal/disk auth client outbound publish registrar resolver search secret store/* transparency", tests: "store/mem scheme/all"},
+	{folder: "registry/access", may: ". document links internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search transparency usage", tests: "scheme/all secret serve/api serve/httpd store/mem web web/language"},
+	{folder: "registry", may: ". document/apijson internal/disk auth client outbound publish registrar resolver search secret store/* transparency", tests: "store/mem scheme/all"},
 	{folder: "bulk/job", may: ". auth bulk bulk/foreign registrar", tests: "store/mem scheme/all"},
 	{folder: "mail/digest", may: ". document/apijson auth bulk mail publish/zonekey registrar web", tests: "secret store/mem store/postgres scheme/all"},
 	{folder: "transparency/witness", may: ". internal/disk transparency", tests: "auth outbound registry scheme/all store/mem"},
@@ -118,14 +118,14 @@ var rooms = []room{
 
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". document rules internal/destination internal/limit internal/plainxml auth ddds handles mint namespaces proof publish resolver registrar transparency wire/hdl web", tests: "outbound registry secret usage store/mem scheme/all"},
-	{folder: "serve/api", may: ". document rules internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search wire/hdl web", tests: "links usage store/mem scheme/all"},
+	{folder: "serve/api", may: ". document rules internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search transparency wire/hdl web", tests: "links registry secret usage store/mem scheme/all"},
 	{folder: "serve/desk", may: ". document rules internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage"},
 	{folder: "serve/hdld", may: ". internal/datagram internal/limit internal/slab auth handles wire/hdl", tests: "document registrar resolver secret store/mem scheme/all"},
 	{folder: "serve/*", may: ". internal/datagram internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web/chart", pure: true},
 	{folder: "web", may: ". document/apijson web/chart internal/wording auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal", may: "."},
-	{folder: "client/remote", may: ". document internal/backuptar internal/disk client/internal audit auth bulk namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
+	{folder: "client/remote", may: ". document internal/backuptar internal/disk client/internal audit auth bulk namespaces publish/zonekey registrar transparency", tests: "registry resolver store/mem scheme/all serve/*"},
 	{folder: "client/hdl", may: ". document client/internal wire/hdl", tests: "auth handles registrar resolver secret store/mem scheme/all serve/*"},
 	{folder: "client/ways", may: ". client ddds internal/wording resolver", tests: "auth registrar scheme/all store/mem"},
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},
@@ -135,7 +135,7 @@ var rooms = []room{
 	{folder: "doctor", may: ". handles wire/hdl document/apijson internal/disk auth client config mail registry secret server store/pebble auth/issuer outbound", tests: "serve/hdld registrar resolver secret scheme/all store/mem"},
 	{folder: "cmd/stele", may: ". harvest transparency usage rules document handles links internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
-	{folder: "bench", may: ". usage document search transparency links links/check internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "bench", may: ". usage transparency document search links links/check internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test/logverifier", tests: ". auth registrar scheme/all store/mem transparency"}, // a second implementation: no code of ours
 	{folder: "test", may: ". document mail audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 }

@@ -2,7 +2,9 @@ package transparency
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -98,6 +100,25 @@ func OpenCheckpoint(text []byte, keys []PublicKey) (*Checkpoint, []Cosignature, 
 	return c, cosigned, nil
 }
 
+// ReadCosignatures returns which witnesses have co-signed a checkpoint, by what its signature lines say. It checks none of them.
+func ReadCosignatures(text string) (list []Cosignature) {
+	_, lines, _ := strings.Cut(text, "\n\n")
+	for line := range strings.Lines(lines) {
+		name, encoded, ok := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "\u2014 "), " ")
+		sig, err := base64.StdEncoding.DecodeString(encoded)
+		if !ok || err != nil || len(sig) != keyHashBytes+8+ed25519.SignatureSize {
+			continue
+		}
+		if seconds := binary.BigEndian.Uint64(sig[keyHashBytes:]); seconds <= maxCosignTime {
+			list = append(list, Cosignature{name, time.Unix(int64(seconds), 0).UTC()})
+		}
+	}
+	return list
+}
+
+// maxCosignTime bounds the times of co-signatures, in seconds of Unix time.
+const maxCosignTime = 1 << 40
+
 // Published is the checkpoint that a registry shows.
 type Published struct {
 	Note string    `json:"note"` // the signed checkpoint, with co-signatures
@@ -147,12 +168,7 @@ func (l *Log) sign(ctx context.Context, keys *Keys) (Published, error) {
 	if old, err := ParseCheckpoint(before.Note); err == nil && old.Origin == c.Origin && old.Size > c.Size {
 		return before, nil // another server was faster
 	}
-	var signers []note.Signer
-	for _, k := range keys.List {
-		if k.Retired.IsZero() || l.o.Now().Before(k.Retired) {
-			signers = append(signers, signer{c.Origin, k.Private})
-		}
-	}
+	signers := l.signers(keys, c.Origin)
 	if len(signers) == 0 {
 		return Published{}, noSigningKey()
 	}

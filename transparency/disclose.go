@@ -100,7 +100,7 @@ func (k *Keys) SignText(text string, now time.Time) (string, error) {
 	origin, _, _ := strings.Cut(text, "\n")
 	var signers []note.Signer
 	for _, key := range k.List {
-		if key.Private != nil && (key.Retired.IsZero() || now.Before(key.Retired)) {
+		if key.signsAt(now) {
 			signers = append(signers, signer{origin, key.Private})
 		}
 	}
@@ -167,6 +167,23 @@ func isOwnLine(line, origin string, keys []PublicKey) bool {
 	}
 	hash := binary.BigEndian.Uint32(raw)
 	return slices.ContainsFunc(keys, func(k PublicKey) bool { return !k.Cosign && k.signs(name, hash) })
+}
+
+// Public returns the public half of a key, under the name of a log.
+func (k *SigningKey) Public(origin string) PublicKey {
+	if k.Half != nil {
+		return PublicKey{Name: origin, Key: k.Half}
+	}
+	return PublicKey{Name: origin, Key: signer{origin, k.Private}.public()}
+}
+
+// EraOrigin returns the origin of the checkpoints of the present era; see [Checkpoint].
+func (l *Log) EraOrigin(ctx context.Context, keys *Keys) (string, error) {
+	p, err := l.read(ctx)
+	if err != nil {
+		return "", err
+	}
+	return eraOrigin(keys.Origin, p.Eras), nil
 }
 
 // Cosignatures returns which of the witnesses have co-signed a checkpoint by one of the lines. Invalid if the line of one of them is

@@ -2,7 +2,6 @@ package transparency
 
 import (
 	"context"
-	"crypto/ed25519"
 	"strconv"
 	"strings"
 	"time"
@@ -143,7 +142,7 @@ func (l *Log) SignGenerations(ctx context.Context, keys *Keys) (string, error) {
 // signers returns the keys that sign now, under an origin.
 func (l *Log) signers(keys *Keys, origin string) (list []note.Signer) {
 	for _, k := range keys.List {
-		if len(k.Private) == ed25519.PrivateKeySize && (k.Retired.IsZero() || l.o.Now().Before(k.Retired)) {
+		if k.signsAt(l.o.Now()) {
 			list = append(list, signer{origin, k.Private})
 		}
 	}

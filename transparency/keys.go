@@ -25,9 +25,13 @@ type Keys struct {
 	List []SigningKey
 }
 
+// Overlap is how long a key signs together with the next one, if nothing else is said.
+const Overlap = 30 * 24 * time.Hour
+
 // SigningKey is a key that signs checkpoints.
 type SigningKey struct {
-	Private ed25519.PrivateKey
+	Private ed25519.PrivateKey // nil if it was erased: the key is retired
+	Half    ed25519.PublicKey  // the public half; nil if it is that of Private
 	Created time.Time
 	Retired time.Time // from when on it does not sign; zero: it signs
 }
@@ -71,9 +75,31 @@ type PublicKey struct {
 // Public returns the keys by which readers check checkpoints, the oldest first.
 func (k *Keys) Public() (list []PublicKey) {
 	for i := range k.List {
-		list = append(list, PublicKey{Name: k.Origin, Key: signer{k.Origin, k.List[i].Private}.public()})
+		list = append(list, k.List[i].Public(k.Origin))
 	}
 	return list
+}
+
+// signsAt reports whether the key signs checkpoints at a time.
+func (k *SigningKey) signsAt(now time.Time) bool {
+	return len(k.Private) == ed25519.PrivateKeySize && (k.Retired.IsZero() || now.Before(k.Retired))
+}
+
+// CheckOrigin returns an error if a text can't name a log: it is a URL without its scheme (tlog-checkpoint), and does not end as
+// the origin of a later era does.
+func CheckOrigin(origin string) error {
+	_, last, _ := cutLast(origin, "/")
+	if !validKeyName(origin) || strings.Contains(origin, "://") || strings.HasPrefix(origin, "/") || isEra("x/"+last, "x") {
+		return &stele.Error{Op: "name log", Kind: stele.Invalid, Err: stele.Messagef("log.origin-malformed", `"{origin}" can't be the name of a log; it is a URL without its scheme, such as names.example.org/.log, has no space and no plus sign, and does not end in /g and a number`, origin)}
+	}
+	return nil
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return "", s, false
 }
 
 // String returns the key as signed-note has it: the name, the hash and the key, with plus signs.
@@ -139,7 +165,7 @@ func (v verifier) cosigned(msg, sig []byte) (at time.Time, ok bool) {
 		return at, false
 	}
 	seconds := binary.BigEndian.Uint64(sig)
-	if seconds > 1<<40 {
+	if seconds > maxCosignTime {
 		return at, false
 	}
 	return time.Unix(int64(seconds), 0).UTC(), ed25519.Verify(v.Key, cosignMessage(seconds, msg), sig[8:])

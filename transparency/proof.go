@@ -236,10 +236,11 @@ type Wanted struct {
 	ID      stele.ID
 	Version uint64
 	Full    bool // the full document, not the one for the public; the caller has judged who may see it
+	Entry   bool // no document: the entry alone
 }
 
 // Prove makes a proof of a version of a record, against the last checkpoint. Of an erased version, and of one of which the
-// public may see nothing, it proves the entry. NotFound if the last checkpoint does not have it yet.
+// public may see nothing, it proves the entry. Unavailable if the last checkpoint does not have it yet.
 func (l *Log) Prove(ctx context.Context, w Wanted) (*Proof, error) {
 	p, err := l.load(ctx)
 	if err != nil {
@@ -250,12 +251,15 @@ func (l *Log) Prove(ctx context.Context, w Wanted) (*Proof, error) {
 		return nil, err
 	}
 	leaf, c, err := l.find(ctx, p, KindRecord, w.ID.String(), w.Version)
+	if stele.KindOf(err) == stele.NotFound {
+		return nil, &stele.Error{Op: "prove", ID: w.ID, Kind: stele.Unavailable, Err: stele.Reason(err)}
+	}
 	if err != nil {
 		return nil, err
 	}
 	at, err := ParseCheckpoint(shown.Note)
 	if err != nil || at.Size <= leaf {
-		return nil, &stele.Error{Op: "prove", ID: w.ID, Kind: stele.NotFound, Err: stele.Messagef("log.version-not-signed", "version {version} of {name} is not in a signed checkpoint yet; try again in a moment", w.Version, w.ID)}
+		return nil, &stele.Error{Op: "prove", ID: w.ID, Kind: stele.Unavailable, Err: stele.Messagef("log.version-not-signed", "version {version} of {name} is not in a signed checkpoint yet; try again in a moment", w.Version, w.ID)}
 	}
 	k, err := l.kept(ctx, leaf)
 	if err != nil {
@@ -275,7 +279,7 @@ func (l *Log) Prove(ctx context.Context, w Wanted) (*Proof, error) {
 	if e.leaf.Name == "" {
 		proof.NameKey = e.key
 	}
-	if d, ok := e.documents(); ok && k.flags&flagNoted != 0 {
+	if d, ok := e.documents(); ok && k.flags&flagNoted != 0 && !w.Entry {
 		public, full := e.seed.salts()
 		switch {
 		case w.Full:
