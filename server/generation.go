@@ -175,7 +175,7 @@ func (s *server) answers(ctx context.Context, f *generation) (http.Handler, erro
 	o := httpd.Options{
 		Resolver: r.Resolver, Registry: r.Registrar, Schemes: s.schemes, Pages: pages, Now: s.now, Log: s.log,
 		Base: s.Base, OwnName: s.isOwnName, Host: s.Host, Global: s.Global, Ready: s.ready, Random: rand.IntN,
-		Identify: func(q *http.Request) (auth.Principal, error) { return identifyRequest(r, q) }, Await: r.Await, API: s.api(f, pages),
+		Identify: func(q *http.Request) (auth.Principal, error) { return identifyRequest(r, q) }, Await: r.Await, API: s.api(f, pages), Proofs: r.Proves,
 		Costs: s.costs, Held: s.held, Turns: s.turns, Tunnel: s.tunnel,
 	}
 	var public *httpd.Handler // it has the desk, and the desk describes records as it does
@@ -230,7 +230,7 @@ func (s *server) api(f *generation, pages *web.Pages) http.Handler {
 		Now: s.now, Log: s.log, Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, Rate: s.APIRate, Burst: s.APIBurst, Held: s.held, Turns: s.turns,
 		Patience: s.WriteTimeout, Reading: s.ReadTimeout, Version: r.Version, Await: r.Await, Generations: r.KnownGenerations, Upkeep: s.upkeep(f), Addresses: s.LogAddresses, Search: r.Search,
 		Usage: &usage.Book{Registrar: r.Registrar, Schemes: s.schemes, Log: s.log}, UsageLogs: s.usageLogs(f),
-		Links: f.links,
+		Links: f.links, Transparency: r,
 	})
 }
 
@@ -274,6 +274,6 @@ func (s *server) desk(f *generation, public *web.Pages, languages *language.Cata
 	}
 	o.Zones = deskZones{NewKeys(r, s.now), s}
 	o.Usage = &usage.Book{Registrar: r.Registrar, Schemes: s.schemes}
-	o.Links = f.links
+	o.Links, o.Proofs = f.links, r.Proves
 	return desk.New(o), nil
 }

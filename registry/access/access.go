@@ -37,6 +37,7 @@ type Backend interface {
 	Users
 	Upkeep
 	Audit
+	Log
 }
 
 // Records reads and writes records.

@@ -105,6 +105,9 @@ type Options struct {
 	// Search finds records by words; nil if there is no index.
 	Search *search.Finder
 
+	// Transparency is the log of all changes; nil: the API proves nothing.
+	Transparency Log
+
 	// Usage has figures of use; nil: there are none.
 	Usage UsageBook
 

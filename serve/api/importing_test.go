@@ -310,7 +310,7 @@ func TestSlowImport(t *testing.T) {
 
 // Secrets of handles are imported for administrators only, and not in clear from another machine. No answer has them.
 func TestImportSecrets(t *testing.T) {
-	s := newSite(t, func(o *Options) {
+	s := newSiteWith(t, nil, func(o *Options) {
 		o.ClientAddr = func(r *http.Request) netip.Addr { return netip.MustParseAddr(r.Header.Get("X-Test")) }
 	})
 	const line = `{"id":"hdl:20.500.1/USER","values":[{"index":300,"type":"HS_SECKEY","data":"b3BlbiBzZXNhbWU=","permissions":["admin-write","admin-read"]}]}`

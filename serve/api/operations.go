@@ -66,6 +66,7 @@ func (h *Handler) operations() []operation {
 	return slices.Concat(
 		h.recordOperations(),
 		h.stateOperations(),
+		h.transparencyOperations(),
 		h.listOperations(),
 		h.searchOperations(),
 		h.statisticsOperations(),

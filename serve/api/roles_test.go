@@ -31,6 +31,9 @@ var samples = map[string]sample{
 	"withdrawRecord":    {target: "/withdraw/ark:12345/x1", body: `{"reason":"Wrong"}`},
 	"reinstateRecord":   {target: "/reinstate/ark:12345/gone"},
 	"redactRecord":      {target: "/redact/ark:12345/x1", body: `{"reason":"Court"}`},
+	"getProof":          {target: "/proof/ark:12345/x1"},
+	"getLog":            {target: "/log"},
+	"changeLogKeys":     {target: "/log", body: `{"do":"roll"}`},
 	"listRecords":       {target: "/records?prefix=ark:12345"},
 	"searchRecords":     {target: "/search?q=thing"},
 	"statistics":        {target: "/statistics?prefix=ark:12345"},
@@ -154,6 +157,8 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 		if op.name == "addUsageLog" {
 			x.target += "?at=0"
 		}
+	case "getProof", "changeLogKeys":
+		s.signLog()
 	case "statistics": // the figures of the namespace are public
 		s.ask(theAdmin, "PUT", Root+"/usagesettings/ark:12345", `{"public":true}`).want(t, http.StatusOK)
 	case "disavowVersions", "revertRecord": // of a record that was changed since

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -21,9 +22,11 @@ import (
 	"github.com/stele-id/stele/links"
 	"github.com/stele-id/stele/links/check"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/search"
+	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/store/mem"
 	"github.com/stele-id/stele/usage"
 	"github.com/stele-id/stele/web"
@@ -36,6 +39,7 @@ type site struct {
 	t         testing.TB
 	schemes   *stele.Schemes
 	store     stele.Store
+	whole     *registry.Registry
 	registry  *registrar.Registrar
 	directory *auth.Directory
 	handler   *Handler
@@ -72,6 +76,12 @@ var thePages = sync.OnceValues(func() (*web.Pages, error) {
 
 func newSite(t testing.TB, change ...func(*Options)) *site {
 	t.Helper()
+	return newSiteWith(t, secret.NewRing(secret.Text{Keep: "stele-secret-key-1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8", Name: "the test"}), change...)
+}
+
+// newSiteWith is newSite with a key that encrypts secrets, or with none if the ring is nil.
+func newSiteWith(t testing.TB, secrets *secret.Ring, change ...func(*Options)) *site {
+	t.Helper()
 	s := &site{t: t, admin: auth.With(context.Background(), auth.Local()), tokens: make(map[string]string)}
 	var err error
 	if s.schemes, err = all.New(all.Config{Now: s.now, PURLHosts: []string{"purl.org"}}); err != nil {
@@ -83,11 +93,9 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 	}
 	s.store = mem.New(s.now)
 	t.Cleanup(func() { s.store.Close() })
-	s.directory = auth.NewDirectory(s.store, s.now)
-	reads := resolver.New(s.store, s.schemes, resolver.Options{Now: s.now, CacheBytes: 1 << 20})
-	s.registry = registrar.New(s.store, s.schemes, registrar.Options{
-		Now: s.now, OnCommit: reads.Invalidate, OnNamespaces: reads.InvalidateNamespaces, OnAccess: s.directory.Forget,
-	})
+	whole := registry.New(s.store, s.schemes, registry.Options{Now: s.now, Resolver: resolver.Options{CacheBytes: 1 << 20}, Log: slog.New(slog.DiscardHandler), Secrets: secrets})
+	s.whole, s.directory, s.registry = whole, whole.Directory, whole.Registrar
+	reads := whole.Resolver
 	index, err := search.Open(t.Context(), search.Options{Source: s.store})
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +107,7 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 			return s.registry.Sight(ctx, within)
 		}},
 		Registrar: s.registry, Store: s.store, Resolver: reads, Schemes: s.schemes, Directory: s.directory, Pages: pages, Now: s.now,
-		Base: "https://id.example.org", Log: newTestLog(&s.log),
+		Base: "https://id.example.org", Log: newTestLog(&s.log), Transparency: whole,
 	}
 	rules, err := links.UsualRules()
 	if err != nil {
@@ -145,6 +153,18 @@ func (s *site) fill() {
 		`{"id":"ark:99999/y1","url":"https://example.net/1"}`,
 	)
 	if _, err := s.registry.Withdraw(s.admin, s.id("ark:12345/gone"), 0, "It was wrong", stele.ID{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// signLog brings the transparency log up to date, as a running server does, and signs a checkpoint.
+func (s *site) signLog() {
+	s.t.Helper()
+	keys, err := s.whole.SetUpLog(s.admin, "id.example.org/.log")
+	if err == nil {
+		err = s.whole.SignLog(s.admin, keys, nil)
+	}
+	if err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -14,7 +14,7 @@ func (h *Handler) verifyOperations() []operation {
 	return []operation{{
 		name: "verify", method: http.MethodPost, path: "verify", group: "Running the server",
 		summary: "Check that the registry is whole",
-		about: "All that the registry keeps is read, which takes a while, and held against each other: files, records, histories, indexes, counts, the list of changes, prefixes and minters. " +
+		about: "All that the registry keeps is read, which takes a while, and held against each other: files, records, histories, indexes, counts, the list of changes, prefixes, minters and the transparency log. " +
 			"The answer has a line for each thing that is wrong, one at its end, and an empty object now and then meanwhile.",
 		asks: administrator, scope: auth.ScopeBackup,
 		answers: []answer{{status: 200, about: "What is wrong, and at the end whether all was looked at.", value: apijson.Verified{}, media: apijson.Lines, lines: true}},
@@ -64,7 +64,10 @@ func (h *Handler) check(ctx context.Context, report, note func(*stele.Message)) 
 	if err != nil || wrong > 0 { // a registry that can't be read can't be judged
 		return err
 	}
-	return h.o.Registrar.VerifyAll(ctx, registrar.Verification{Problem: report, Note: note})
+	if err := h.o.Registrar.VerifyAll(ctx, registrar.Verification{Problem: report, Note: note}); err != nil || h.o.Transparency == nil {
+		return err
+	}
+	return h.o.Transparency.VerifyLog(ctx, report)
 }
 
 func (h *Handler) checkOperations() []operation {

@@ -53,6 +53,7 @@ func TestWalk(t *testing.T) {
 	for _, op := range w.d.operations() {
 		// An operation before it may have withdrawn what the examples are about.
 		s.ask(theAdmin, "POST", Root+"/reinstate/ark:12345/x1", "")
+		s.signLog()
 		x := w.right(op)
 		status := w.send(x)
 		if status < 400 {

@@ -59,6 +59,9 @@ type Options struct {
 	// Mail sends mail to users; nil: none is sent.
 	Mail *Mail
 
+	// Proofs reports whether the API proves what names stood for; nil: it does not.
+	Proofs func(ctx context.Context) bool
+
 	// Usage reads figures of use; nil: the desk shows none.
 	Usage UsageBook
 

@@ -80,6 +80,9 @@ type Options struct {
 	// them itself; nil: there is no API.
 	API http.Handler
 
+	// Proofs reports whether the API proves what names stood for: pages and mementos link to the proofs then; nil: it does not.
+	Proofs func(ctx context.Context) bool
+
 	// Desk answers curators below /.desk, and identifies them itself; nil: there is no desk.
 	Desk http.Handler
 
