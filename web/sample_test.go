@@ -91,6 +91,7 @@ func views(t reporter, say func(string) string) map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
+	info.Proof = say("/api/v1/proof/ark:12345/x5rivers?version=2")
 	info.Use = &UseLine{Total: say("4 resolutions in 13 months"), Chart: drawing, URL: say("/.usage/ark:12345/x5rivers?of=record")}
 	use := &Use{
 		Frame: frame, Title: say("Rivers of Pará"), ID: say("ark:12345/x5rivers"), Record: true, Info: say("/.info/ark:12345/x5rivers"), Space: named("ark:12345", "/.usage/ark:12345"), Began: then, Damaged: 1,

@@ -86,6 +86,7 @@ type Info struct {
 	Signatures  []Signature
 	History     []Change
 	Use         *UseLine // nil if it is not public
+	Proof       string   // URL of the proof of this version; empty if there is none
 
 	Citation string
 	Formats  []Format

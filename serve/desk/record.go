@@ -331,10 +331,14 @@ func (c *call) overtaken(id stele.ID, f *form) error {
 // before which the next page goes on, 0 if none does.
 func (c *call) versions(id stele.ID, before uint64, most int) (list []deskpage.Version, next uint64, err error) {
 	var later *stele.Record
+	proofs := c.h.o.Proofs != nil && c.h.o.Proofs(c.ctx)
 	add := func(rec, earlier *stele.Record) {
 		v := deskpage.Version{Number: rec.Version, At: rec.Modified, By: rec.By, Import: rec.Import, What: c.changes(earlier, rec), URL: "/.info/" + escaped(id) + "?version=" + strconv.FormatUint(rec.Version, 10)}
 		if by := rec.Withheld.Disavowal(rec.Version); by != nil {
 			v.Disavowed = cmp.Or(by.Reason, "-")
+		}
+		if proofs && rec.State != stele.Reserved && rec.IsPublic() {
+			v.Proof = "/api/v1/proof/" + escaped(id) + "?version=" + strconv.FormatUint(rec.Version, 10)
 		}
 		list = append(list, v)
 	}

@@ -238,6 +238,7 @@ func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolv
 		return
 	}
 	h.linkMementos(head, r, res, near)
+	h.linkProof(head, r, v)
 	q.ID = res.ID
 	then, err := h.o.Resolver.ResolveVersion(r.Context(), v, res.Matched, *q)
 	if err == nil && then.Kind != resolver.Tombstone && then.Kind != resolver.Gone {

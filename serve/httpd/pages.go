@@ -131,7 +131,7 @@ func (h *Handler) versionPage(w http.ResponseWriter, r *http.Request, res *resol
 	defer done()
 	subject := h.subject(r, res)
 	v := h.infoView(r, res, &subject)
-	v.Old = old
+	v.Old, v.Proof = old, h.proofURL(r, res.Record)
 	if old == nil {
 		var err error
 		if v.Use, err = h.useLine(r, v, res.Record); err != nil { // readers see the name without figures that can't be read

@@ -294,6 +294,7 @@ type Version struct {
 	Import     uint64 // the number of the import that wrote it; 0 for none
 	What       []string
 	URL        string // the record as it was
+	Proof      string // URL of its proof for the public; empty if there is none
 	MayRevert  bool
 	MayDisavow bool
 	Disavowed  string // why; may be empty
