@@ -7,7 +7,7 @@ import (
 )
 
 func (p *program) logCommand() *cobra.Command {
-	members := []*cobra.Command{p.logMonitorCommand(), p.logWitnessCommand()}
+	members := []*cobra.Command{p.logProveCommand(), p.logCheckCommand(), p.logKeyCommand(), p.logStatusCommand(), p.logCatchUpCommand(), p.logMonitorCommand(), p.logWitnessCommand()}
 	return usage.Family(&cobra.Command{
 		Use:   "log",
 		Short: "Prove and check the history of names",

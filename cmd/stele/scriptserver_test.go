@@ -36,6 +36,9 @@ import (
 // notRemote are the sessions of testdata that do not run with servers, and why.
 var notRemote = map[string]string{
 	"logmonitor":     "it follows another registry, and needs none",
+	"log":            "a folder makes the key of its log and signs it; a server does so by itself",
+	"logmove":        "it restores and moves folders",
+	"logpostgres":    "it is about databases",
 	"mail":           "it reads the settings, and needs no registry",
 	"logwitness":     "a witness asks no registry",
 	"purlhost":       "a flag that is stored by who works on the folder; remotepurlhost has a server",

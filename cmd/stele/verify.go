@@ -25,7 +25,8 @@ func (p *program) verifyCommand() *cobra.Command {
 		Long: `Verify reads the whole registry and checks that it is consistent: every file is intact,
 every record is valid and is stored under its own names only, its history is complete,
 indexes and counts match the records, the list of changes has no gap, each prefix
-belongs to one namespace, and minters are ahead of every date that they issued.
+belongs to one namespace, minters are ahead of every date that they issued, and the
+transparency log is that of the changes.
 
 DIR, or --data, is the folder of a registry, or a backup. The backup of a folder is
 itself a registry, and verify checks it like one. The backup of a database has a file
@@ -119,8 +120,8 @@ func (v *verdict) print(kind string, m *stele.Message) {
 
 // What a check of each kind of place looks at, and what it can't.
 const (
-	checkedAll       = "files, records, histories, aliases, indexes, counts, the change feed, namespaces, minters, users and tokens"
-	checkedRows      = "records, histories, aliases, indexes, counts, the change feed, namespaces, minters, users and tokens"
+	checkedAll       = "files, records, histories, aliases, indexes, counts, the change feed, namespaces, minters, users, tokens and the log"
+	checkedRows      = "records, histories, aliases, indexes, counts, the change feed, namespaces, minters, users, tokens and the log"
 	uncheckedFiles   = "the database's own files, which pg_amcheck checks"
 	checkedBackup    = "that every file is there and is what was written, and how many rows it has"
 	uncheckedBackup  = "whether records, indexes and counts fit together; restore the backup into an empty database, and verify that"
