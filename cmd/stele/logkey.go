@@ -90,7 +90,9 @@ func (p *program) printLogKeys(s *apijson.Log) error {
 
 // logKeyLine says in words until when a key signs.
 func logKeyLine(k *apijson.LogKey, now time.Time) string {
-	name := k.Key[:strings.LastIndexByte(k.Key, '+')]
+	name, rest, _ := strings.Cut(k.Key, "+")
+	hash, _, _ := strings.Cut(rest, "+")
+	name += "+" + hash
 	switch {
 	case k.Retired == nil:
 		return name + " signs since " + wording.Moment(k.Created)

@@ -75,7 +75,7 @@ func (d *Remote) SetUpLog(ctx context.Context, origin string) (apijson.Log, erro
 	case err != nil:
 		return status, err
 	case status.Origin == "":
-		return status, stele.Errorf(op, stele.ID{}, stele.NotFound, "log.server-without-key", "the log of this server has no key; the server makes one when it starts with its public address (--public-url) or with --log-origin")
+		return status, stele.Errorf(op, stele.ID{}, stele.NotFound, "log.server-without-key", "the log of this server has no key; the server makes one when it starts with its public address (--base) or with --log-origin")
 	case origin != "" && origin != status.Origin:
 		return status, stele.Errorf(op, stele.ID{}, stele.Conflict, "log.name-kept", `the log is called "{origin}", and keeps its name: proofs have it; leave the other name out`, status.Origin)
 	}
