@@ -1,6 +1,7 @@
 package transparency
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
