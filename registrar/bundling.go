@@ -18,6 +18,11 @@ type Bundling struct {
 	r    *Registrar
 	keys []stele.NamespaceKey // the beginnings of names, in order; none begins with another
 	all  bool
+
+	// A name that begins with a prefix may belong to another namespace: ark:123456/x begins with ark:12345. It is in the bundle
+	// only if it is below a namespace that the caller was judged by.
+	tree *namespaceTree
+	in   []stele.NamespaceKey // those namespaces
 }
 
 // BundledVersion is a version of a record.
@@ -54,7 +59,9 @@ func (r *Registrar) Bundling(ctx context.Context, prefixes ...stele.NamespaceKey
 			if who := auth.From(ctx); !auth.MayManage(who, ancestors...) {
 				return nil, refuse(op, stele.ID{}, stele.Forbidden, "user.may-not-bundle", `"{user}" may not make a bundle of {prefix}; its owners and administrators can`, who.Name, key)
 			}
+			b.in = append(b.in, ancestors[0].Key())
 		}
+		b.tree = s
 		b.keys = slices.Clone(prefixes)
 	}
 	slices.SortFunc(b.keys, compareKeys)
@@ -75,23 +82,42 @@ func (b *Bundling) Has(c *stele.Change) bool {
 	if b.all {
 		return true
 	}
-	key := c.Namespace
 	if c.ID.IsValid() {
-		key = stele.NamespaceKey{Scheme: c.ID.Scheme(), Prefix: c.ID.String()}
+		return b.hasName(c.ID)
 	}
-	return b.has(key)
+	return b.has(c.Namespace)
 }
 
+// hasName reports whether a record is one of the bundle.
+func (b *Bundling) hasName(id stele.ID) bool {
+	return b.all || b.under(stele.NamespaceKey{Scheme: id.Scheme(), Prefix: id.String()}, func() []*stele.Namespace { return b.tree.ancestorsOf(id) })
+}
+
+// has reports whether a namespace, or a prefix of names, is one of the bundle.
 func (b *Bundling) has(key stele.NamespaceKey) bool {
-	return b.all || slices.ContainsFunc(b.keys, func(k stele.NamespaceKey) bool {
+	return b.all || b.under(key, func() []*stele.Namespace { return b.tree.ancestorsAt(key) })
+}
+
+// under reports whether a text begins with a prefix of the bundle, and belongs to a namespace that the caller was judged by.
+func (b *Bundling) under(key stele.NamespaceKey, ancestors func() []*stele.Namespace) bool {
+	return slices.ContainsFunc(b.keys, func(k stele.NamespaceKey) bool {
 		return k.Scheme == key.Scheme && strings.HasPrefix(key.Prefix, k.Prefix)
-	})
+	}) && slices.ContainsFunc(ancestors(), func(ns *stele.Namespace) bool { return slices.Contains(b.in, ns.Key()) })
 }
 
 // Scan yields the records that begin with a prefix of the bundle and come after a name, in their current version, as the store has
 // them.
 func (b *Bundling) Scan(ctx context.Context, key stele.NamespaceKey, after string) iter.Seq2[*stele.Record, error] {
-	return b.r.store.Scan(ctx, key.Scheme, key.Prefix, after)
+	return func(yield func(*stele.Record, error) bool) {
+		for rec, err := range b.r.store.Scan(ctx, key.Scheme, key.Prefix, after) {
+			if err == nil && !b.hasName(rec.ID) {
+				continue
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
 }
 
 // longHistory is from how many versions on a history is read version by version.

@@ -99,6 +99,27 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// A name whose text begins as another namespace's prefix does is not in that one's bundle: the owner may not even see it.
+func TestNeighbours(t *testing.T) {
+	h := newHouse(t)
+	h.fill(3)
+	_, err := h.r.AddNamespace(h.ctx, &stele.Namespace{Scheme: "ark", Prefix: "ark:123456", Owner: "bruno"})
+	h.must(err)
+	h.put("ark:123456/besides9", func(r *stele.Record) { r.Readers = []string{"user:bruno"} })
+	h.put("ark:123457/unowned")
+	for _, word := range []string{"besides9", "ark:123456", "unowned"} {
+		if bytes.Contains(h.bundle(h.job("ark:12345")), []byte(word)) {
+			t.Errorf("the bundle of ark:12345 has %q", word)
+		}
+		if word != "unowned" && !bytes.Contains(h.bundle(h.job("ark:12345", "ark:123456")), []byte(word)) {
+			t.Errorf("the bundle of both has not %q", word)
+		}
+	}
+	if _, err := Read(h.ctx, bytes.NewReader(h.bundle(h.job("ark:12345"))), h.options()); err != nil {
+		t.Error(err)
+	}
+}
+
 // Secrets that an earlier program kept in the clear are not in bundles; the leaf is proved without them.
 func TestSecrets(t *testing.T) {
 	h := newHouse(t)
