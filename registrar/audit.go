@@ -28,11 +28,12 @@ import (
 //   - keep work: how far a bulk change is; its changes of records have their own entries.
 //   - keep usage: figures of use, which a server adds to every half minute.
 //   - keep link checks: what is known of where names lead.
+//   - keep log: the transparency log, which follows the changes of records and namespaces.
 //   - make challenge key: what seals the challenges of passkeys.
 //   - make digest key: what the links that end digests are made of.
 func unaudited(op string) bool {
 	switch op {
-	case opMint, "forget requests", opSent, opNoteSession, opChallengeKey, opDigestKey, opWork, opUsage, opChecks:
+	case opMint, "forget requests", opSent, opNoteSession, opChallengeKey, opDigestKey, opWork, opUsage, opChecks, opLog:
 		return true
 	}
 	return false

@@ -194,33 +194,50 @@ func (l *Log) content(ctx context.Context, list []entry) error {
 	return l.records(ctx, list, ids, at)
 }
 
-// records reads the versions of records that changes made.
+// records reads the versions of records that changes made. The current version of each record is read once for all its changes: it may
+// have a megabyte, and a thousand versions before it.
 func (l *Log) records(ctx context.Context, list []entry, ids []stele.ID, at []int) error {
-	many, ok := l.o.Source.(stele.Gatherer)
 	const part = 1024
 	for len(ids) > 0 {
 		n := min(part, len(ids))
-		var current []*stele.Record
-		var err error
-		if ok {
-			if current, err = many.Gather(ctx, ids[:n]); err != nil {
-				return err
-			}
+		current, err := l.current(ctx, ids[:n])
+		if err != nil {
+			return err
 		}
 		for i, id := range ids[:n] {
-			var now *stele.Record
-			if ok {
-				now = current[i]
-			} else if now, err = l.o.Source.Record(ctx, id); err != nil && stele.KindOf(err) != stele.NotFound {
-				return err
-			}
-			if list[at[i]].record, err = l.recordVersion(ctx, now, id, list[at[i]].change.Version); err != nil {
+			if list[at[i]].record, err = l.recordVersion(ctx, current[id], id, list[at[i]].change.Version); err != nil {
 				return err
 			}
 		}
 		ids, at = ids[n:], at[n:]
 	}
 	return nil
+}
+
+// current returns the current versions of records.
+func (l *Log) current(ctx context.Context, ids []stele.ID) (map[stele.ID]*stele.Record, error) {
+	current := make(map[stele.ID]*stele.Record, len(ids))
+	once := make([]stele.ID, 0, len(ids))
+	for _, id := range ids {
+		if _, ok := current[id]; !ok {
+			current[id], once = nil, append(once, id)
+		}
+	}
+	if many, ok := l.o.Source.(stele.Gatherer); ok {
+		records, err := many.Gather(ctx, once)
+		for i, rec := range records {
+			current[once[i]] = rec
+		}
+		return current, err
+	}
+	for _, id := range once {
+		rec, err := l.o.Source.Record(ctx, id)
+		if err != nil && stele.KindOf(err) != stele.NotFound {
+			return nil, err
+		}
+		current[id] = rec
+	}
+	return current, nil
 }
 
 // recordVersion returns a version of a record, given the current one; nil if it was erased.
