@@ -4,11 +4,13 @@ import "github.com/stele-id/stele"
 
 func (w *sortedWriter) namespace(n *stele.Namespace) {
 	w.open('{')
+	w.adoptions(n.Adoptions)
 	w.text("by", n.By)
 	w.flag("checked", n.Checked)
 	w.time("created", n.Created)
 	w.text("delegate", n.Delegate)
 	w.grants(n.Grants)
+	w.handOver(&n.HandOver)
 	w.handleService(&n.Handles)
 	w.texts("hosts", n.Hosts)
 	w.signingKeys(n.Keys)
@@ -166,6 +168,43 @@ func each[T any](w *sortedWriter, name string, list []T, members func(*T)) {
 		w.comma()
 		w.open('{')
 		members(&list[i])
+		w.close('}')
+	}
+	w.close(']')
+}
+
+func (w *sortedWriter) handOver(h *stele.HandOver) {
+	if *h == (stele.HandOver{}) {
+		return
+	}
+	w.name("handOver")
+	w.open('{')
+	w.text("address", h.Address)
+	w.text("by", h.By)
+	w.text("heir", h.Heir)
+	w.time("since", h.Since)
+	w.text("state", string(h.State))
+	w.close('}')
+}
+
+func (w *sortedWriter) adoptions(list []stele.Adoption) {
+	if len(list) == 0 {
+		return
+	}
+	w.name("adoptions")
+	w.open('[')
+	for i := range list {
+		a := &list[i]
+		w.comma()
+		w.open('{')
+		w.time("at", a.At)
+		w.text("bundle", a.Bundle)
+		w.text("by", a.By)
+		w.number("change", a.Change)
+		w.text("from", a.From)
+		w.flag("reading", a.Reading)
+		w.text("to", a.To)
+		w.time("until", a.Until)
 		w.close('}')
 	}
 	w.close(']')
