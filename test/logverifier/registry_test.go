@@ -209,7 +209,7 @@ func (g *registry) compareProofs(c Checkpoint) {
 		g.must(err)
 		for version := uint64(1); ; version++ {
 			proof, err := g.log.Prove(g.ctx, transparency.Wanted{ID: id, Version: version, Full: version%2 == 0})
-			if stele.KindOf(err) == stele.NotFound {
+			if stele.KindOf(err) == stele.Unavailable {
 				break
 			}
 			g.must(err)
