@@ -223,32 +223,45 @@ func (l *Log) read(ctx context.Context) (*position, error) {
 
 // load returns the state of the log with its edge and its tail, to add leaves.
 func (l *Log) load(ctx context.Context) (*position, error) {
-	p, err := l.read(ctx)
-	if err != nil || p.edge != nil {
-		return p, err
+	for {
+		p, err := l.read(ctx)
+		if err != nil || p.edge != nil {
+			return p, err
+		}
+		if err = l.complete(ctx, p); err == nil {
+			l.remember(p)
+			return p, nil
+		}
+		if !l.overtaken(ctx, p) { // else another server added leaves after the state was read, and the last tile has more of them
+			return nil, err
+		}
 	}
+}
+
+// complete reads the edge and the tail of a state.
+func (l *Log) complete(ctx context.Context, p *position) (err error) {
 	if p.edge, err = loadEdge(ctx, l.o.Cells, p.Size); err != nil {
-		return nil, err
+		return err
 	}
 	p.tail = []place{}
 	first := p.Indexed * blockLeaves
-	if p.Size > first {
-		for c, err := range l.o.Source.Changes(ctx, first) {
-			if err != nil {
-				return nil, err
-			}
-			if c.Seq > p.Size {
-				break
-			}
-			kind, name := subject(&c)
-			p.tail = append(p.tail, place{placeHash(kind, name, c.Version), c.Seq - 1})
-		}
-		if uint64(len(p.tail)) != p.Size-first {
-			return nil, otherFeed()
-		}
+	if p.Size <= first {
+		return nil
 	}
-	l.remember(p)
-	return p, nil
+	for c, err := range l.o.Source.Changes(ctx, first) {
+		if err != nil {
+			return err
+		}
+		if c.Seq > p.Size {
+			break
+		}
+		kind, name := subject(&c)
+		p.tail = append(p.tail, place{placeHash(kind, name, c.Version), c.Seq - 1})
+	}
+	if uint64(len(p.tail)) != p.Size-first {
+		return otherFeed()
+	}
+	return nil
 }
 
 func (l *Log) remember(p *position) {

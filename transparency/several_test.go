@@ -1,9 +1,13 @@
 package transparency
 
 import (
+	"context"
+	crand "crypto/rand"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -119,6 +123,40 @@ func TestSeveralServersWriteOneLog(t *testing.T) {
 			h.wantBeginnings(signed)
 		})
 	}
+}
+
+// A server that read the state of the log before another one added leaves reads tiles with more leaves. It goes on from the new state.
+func TestOvertakenBetweenStateAndTile(t *testing.T) {
+	h := newHouse(t, nil)
+	h.put("ark:12345/a", "https://example.org/1")
+	h.catchUp()
+	r, _ := h.server(nil)
+	late := &interrupted{Keeper: r, at: "log tile 0", then: h.catchUp}
+	log := New(Options{
+		Source: h.store, Cells: late, Random: crand.Reader, Now: h.clock, Log: slog.New(slog.DiscardHandler),
+		Listed: func(ctx context.Context) (Listed, error) { return r.Public(ctx) },
+	})
+	h.put("ark:12345/a", "https://example.org/2")
+	h.must(log.CatchUp(h.ctx, nil))
+	if late.then != nil {
+		t.Fatal("no tile was read")
+	}
+	h.wantSound()
+}
+
+// interrupted does something before it reads the first cell whose name begins so.
+type interrupted struct {
+	Keeper
+	at   string
+	then func()
+}
+
+func (k *interrupted) LogCell(ctx context.Context, name string) ([]byte, error) {
+	if then := k.then; then != nil && strings.HasPrefix(name, k.at) {
+		k.then = nil
+		then()
+	}
+	return k.Keeper.LogCell(ctx, name)
 }
 
 // wantBeginnings makes sure that each checkpoint is one of the log.
