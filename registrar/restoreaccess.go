@@ -14,8 +14,9 @@ import (
 
 // accessMarks begin the names of the cells of access control and credentials: users,
 // tokens and when they were used, what users prefer, their mail addresses, passkeys, passwords, accounts at OpenID providers, the key of the links that end
-// digests, the keys of zones and of their transfers, secrets of handles, and the key by which clients know the site of the Handle System.
-var accessMarks = []string{auth.UserCells, auth.TokenCells, auth.UsedCells, auth.PreferenceCells, auth.MailboxCells, auth.PasskeyCells, password.Cells, auth.IdentityCells, auth.DigestKeyCell, zonekey.CellPrefix, zonekey.TSIGCellPrefix, HandleSecretCells, handleSiteCell, secretCell}
+// digests, the keys of zones and of their transfers, secrets of handles, the key by which clients know the site of the Handle System, and the keys by
+// which readers know the log.
+var accessMarks = []string{auth.UserCells, auth.TokenCells, auth.UsedCells, auth.PreferenceCells, auth.MailboxCells, auth.PasskeyCells, password.Cells, auth.IdentityCells, auth.DigestKeyCell, zonekey.CellPrefix, zonekey.TSIGCellPrefix, HandleSecretCells, handleSiteCell, logKeysCell, secretCell}
 
 // IsAccess reports whether a cell belongs to access control or is a credential.
 func IsAccess(cell stele.Cell) bool {

@@ -40,8 +40,8 @@ func TestRestoreRevivesNoToken(t *testing.T) {
 	}
 }
 
-// Keys of zones and of transfers are those of the registry that is replaced: the domain
-// above and the secondaries know these.
+// Keys of zones, of transfers and of the log are those of the registry that is replaced: the domain
+// above, the secondaries and the readers of the log know these.
 func TestRestoreKeepsKeys(t *testing.T) {
 	f, backup := newFixture(t), newFixture(t)
 	put := func(f *fixture, name, value string) {
@@ -50,7 +50,7 @@ func TestRestoreKeepsKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{zonekey.CellPrefix + "example. 1", zonekey.TSIGCellPrefix + "k.example."} {
+	for _, name := range []string{zonekey.CellPrefix + "example. 1", zonekey.TSIGCellPrefix + "k.example.", logKeysCell} {
 		put(backup, name, "before")
 		put(f, name, "after")
 		if err := backup.RestoreAccess(f.admin, f.store.Cells(f.admin, "", "")); err != nil {
