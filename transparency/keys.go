@@ -89,7 +89,7 @@ func (k *SigningKey) signsAt(now time.Time) bool {
 // the origin of a later era does.
 func CheckOrigin(origin string) error {
 	_, last, _ := cutLast(origin, "/")
-	if !validKeyName(origin) || strings.Contains(origin, "://") || strings.HasPrefix(origin, "/") || isEra("x/"+last, "x") {
+	if !validKeyName(origin) || strings.Contains(origin, "://") || strings.HasPrefix(origin, "/") || strings.HasSuffix(origin, "/") || isEra("x/"+last, "x") {
 		return &stele.Error{Op: "name log", Kind: stele.Invalid, Err: stele.Messagef("log.origin-malformed", `"{origin}" can't be the name of a log; it is a URL without its scheme, such as names.example.org/.log, has no space and no plus sign, and does not end in /g and a number`, origin)}
 	}
 	return nil
@@ -192,9 +192,10 @@ func (c cosigner) Sign(msg []byte) ([]byte, error) {
 	return append(binary.BigEndian.AppendUint64(nil, seconds), ed25519.Sign(c.key, cosignMessage(seconds, msg))...), nil
 }
 
-// eraOrigin returns the origin of a log in an era: a log that goes on after a restore has another one, which says so.
+// eraOrigin returns the origin of a log in an era: after a restore it is another one, which says so. That holds for a log
+// that begins after a restore, too: the backup may be from before the log, and the log that was there had other leaves.
 func eraOrigin(base string, eras []Era) string {
-	if len(eras) < 2 {
+	if len(eras) == 0 || eras[len(eras)-1].Number < 2 {
 		return base
 	}
 	return base + "/g" + strconv.FormatUint(eras[len(eras)-1].Number, 10)
