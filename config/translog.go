@@ -1,8 +1,6 @@
 package config
 
 import (
-	"strings"
-
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/transparency"
 	"github.com/stele-id/stele/transparency/witness"
@@ -15,7 +13,7 @@ var (
 
 // readLogOrigin reads the name of a log.
 func readLogOrigin(_ *Setting, text string) (any, error) {
-	if !transparency.IsOrigin(text) || strings.Contains(text, "://") {
+	if transparency.CheckOrigin(text) != nil {
 		return nil, stele.Messagef("config.log-origin", `"{value}" can't be the name of a log; write a URL without its scheme, such as id.example.org/.log`, text)
 	}
 	return text, nil

@@ -2,10 +2,7 @@ package server
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -82,45 +79,18 @@ func (s *server) warnUnsigned(err error) string {
 // logKeys returns the keys of the log. If there are none yet it makes the first, under the name that the settings give. Nil if
 // they give none.
 func (s *server) logKeys(ctx context.Context, r *registry.Registry) (*transparency.Keys, error) {
-	keys, err := r.Registrar.LogKeys(ctx)
-	if err != nil {
-		return nil, err
+	keys, err := r.LogKeys(ctx)
+	if err != nil || keys != nil {
+		return keys, err
 	}
-	if len(keys.Keys) == 0 {
-		origin := s.logOrigin()
-		if origin == "" {
-			return nil, nil
-		}
-		if keys, err = s.makeLogKey(ctx, r, origin); err != nil {
-			return nil, err
-		}
+	origin := s.logOrigin()
+	if origin == "" {
+		return nil, nil
+	}
+	if keys, err = r.SetUpLog(auth.With(ctx, auth.Local()), origin); err == nil {
 		s.log.Info("the transparency log is signed from now on; keep a copy of its public key elsewhere: it is at /.log/key", "origin", keys.Origin)
 	}
-	out := &transparency.Keys{Origin: keys.Origin}
-	for _, k := range keys.Keys {
-		if len(k.Seed) == ed25519.SeedSize {
-			out.List = append(out.List, transparency.SigningKey{Private: ed25519.NewKeyFromSeed(k.Seed), Created: k.Created, Retired: k.Retired})
-		}
-	}
-	return out, nil
-}
-
-// makeLogKey makes the first key of the log, unless another server was faster.
-func (s *server) makeLogKey(ctx context.Context, r *registry.Registry, origin string) (registrar.LogKeys, error) {
-	return r.Registrar.SetLogKeys(ctx, func(keys *registrar.LogKeys) error {
-		if len(keys.Keys) > 0 {
-			return nil
-		}
-		public, private, err := ed25519.GenerateKey(rand.Reader)
-		if err != nil {
-			return err
-		}
-		if keys.Origin == "" {
-			keys.Origin = origin
-		}
-		keys.Keys = append(keys.Keys, registrar.LogKey{Public: public, Seed: private.Seed(), Created: s.now().UTC().Truncate(time.Second)})
-		return nil
-	})
+	return keys, err
 }
 
 // logOrigin returns the name that the settings give a log; "" if they give none.
@@ -129,7 +99,7 @@ func (s *server) logOrigin() string {
 		return s.LogOrigin
 	}
 	base, err := url.Parse(s.Base)
-	if err != nil || base.Host == "" || !transparency.IsOrigin(base.Host) {
+	if err != nil || base.Host == "" || transparency.CheckOrigin(base.Host+"/.log") != nil {
 		return ""
 	}
 	return base.Host + "/.log"
@@ -140,18 +110,18 @@ func (s *server) shownLog(r *registry.Registry) *translog.Handler {
 	return translog.New(translog.Options{
 		Log: r.Log, Now: s.now,
 		Keys: func(ctx context.Context) (list []translog.Key, err error) {
-			keys, err := r.Registrar.LogOrigin(ctx)
-			for _, k := range keys.Keys {
-				list = append(list, translog.Key{PublicKey: transparency.PublicKey{Name: keys.Origin, Key: slices.Clone(k.Public)}, Created: k.Created, Retired: k.Retired})
+			keys, err := r.LogPublicKeys(ctx)
+			if err != nil || keys == nil {
+				return nil, err
+			}
+			for i := range keys.List {
+				k := &keys.List[i]
+				list = append(list, translog.Key{PublicKey: k.Public(keys.Origin), Created: k.Created, Retired: k.Retired})
 			}
 			return list, err
 		},
 		Generations: func(ctx context.Context) (string, error) {
-			ctx = auth.With(ctx, auth.Local())
-			if known, err := r.Registrar.LogOrigin(ctx); err != nil || len(known.Keys) == 0 {
-				return "", err
-			}
-			keys, err := s.logKeys(ctx, r)
+			keys, err := r.LogKeys(ctx)
 			if err != nil || keys == nil {
 				return "", err
 			}

@@ -129,5 +129,5 @@ func EraOf(origin, log string) (number uint64, ok bool) {
 	return number, true
 }
 
-// IsOrigin reports whether a text can be the name of a log: it is also the name of its keys (signed-note).
-func IsOrigin(text string) bool { return validKeyName(text) && !strings.HasSuffix(text, "/") }
+// IsWitnessName reports whether a text can be the name of a witness: it is the name of its key (signed-note).
+func IsWitnessName(text string) bool { return validKeyName(text) && !strings.HasSuffix(text, "/") }

@@ -8,7 +8,7 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// asServer keeps cells as the server does, whoever asked for it: readers of the log have no rights of their own in its cells.
+// asServer keeps cells as the server does, for whichever caller: readers of the log have no rights of their own in its cells.
 type asServer struct{ Keeper }
 
 func local(ctx context.Context) context.Context { return auth.With(ctx, auth.Local()) }

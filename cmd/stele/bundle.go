@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -20,7 +18,6 @@ import (
 	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/internal/wording"
-	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/registry/access"
 	"github.com/stele-id/stele/transparency"
@@ -94,7 +91,7 @@ func (p *program) bundle(ctx context.Context, r *registry.Registry, f *bundleFla
 	if err != nil {
 		return err
 	}
-	keys, err := p.bundleKeys(ctx, r, f.origin)
+	keys, err := r.SetUpLog(ctx, f.origin)
 	if err != nil {
 		return err
 	}
@@ -127,37 +124,6 @@ type bundleWritten struct {
 
 func isGzip(file string) bool {
 	return strings.HasSuffix(file, ".gz") || strings.HasSuffix(file, ".tgz")
-}
-
-// bundleKeys returns the keys of the log. With an origin it makes the first key, if there is none.
-func (p *program) bundleKeys(ctx context.Context, r *registry.Registry, origin string) (*transparency.Keys, error) {
-	have, err := r.Registrar.LogKeys(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if have.Origin == "" {
-		if origin == "" {
-			return nil, refuse("bundle", stele.Invalid, "bundle.log-unnamed", "the log has no name and no key yet; name it with --origin, a URL without its scheme that stays yours, such as names.example.org/.log")
-		}
-		have, err = r.Registrar.SetLogKeys(ctx, func(keys *registrar.LogKeys) error {
-			if keys.Origin != "" { // another process was faster
-				return nil
-			}
-			public, private, err := ed25519.GenerateKey(rand.Reader)
-			keys.Origin, keys.Keys = origin, []registrar.LogKey{{Public: public, Seed: private.Seed(), Created: p.now().UTC().Truncate(time.Second)}}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	keys := &transparency.Keys{Origin: have.Origin}
-	for _, k := range have.Keys {
-		if len(k.Seed) == ed25519.SeedSize {
-			keys.List = append(keys.List, transparency.SigningKey{Private: ed25519.NewKeyFromSeed(k.Seed), Created: k.Created, Retired: k.Retired})
-		}
-	}
-	return keys, nil
 }
 
 func (p *program) bundleCheckCommand() *cobra.Command {

@@ -120,7 +120,7 @@ func (f *witnessFlags) readKey(cmd *cobra.Command, key *transparency.WitnessKey)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return false, disk.FileError(err)
 	}
-	if !transparency.IsOrigin(f.name) {
+	if !transparency.IsWitnessName(f.name) {
 		return false, usage.Errorf(cmd, "flag.witness-name", "{file} is not there yet; give --name, a URL without its scheme such as witness.example.net, and it is made", f.key)
 	}
 	if _, err := os.Lstat(f.state); err == nil && !f.fresh {
