@@ -102,10 +102,12 @@ func (l *Log) readAhead(ctx context.Context, size uint64, before mark, last uint
 
 // appendBatch logs a batch of changes.
 func (l *Log) appendBatch(ctx context.Context, p *position, list []entry) (*position, error) {
-	if err := l.secrets(ctx, p, list); err != nil {
+	fresh, err := l.secrets(ctx, p, list)
+	if err != nil {
 		return nil, err
 	}
-	if err := l.makeAll(ctx, list); err != nil {
+	err = l.makeAll(ctx, list, func(e *entry) error { return l.conceal(ctx, p, fresh, e) })
+	if err != nil {
 		return nil, err
 	}
 	next := *p
@@ -282,34 +284,52 @@ func (l *Log) namespaceVersion(ctx context.Context, key stele.NamespaceKey, vers
 	return nil, nil
 }
 
-// secrets gives each entry its seed, and the key of its blinded name.
-func (l *Log) secrets(ctx context.Context, p *position, list []entry) error {
+// secrets gives each entry its seed, and the key of its blinded name. It returns the keys of names whose first version is in the batch, if
+// the batch has later ones of any name.
+func (l *Log) secrets(ctx context.Context, p *position, list []entry) (fresh map[subjectKey]Key, err error) {
 	random := make([]byte, len(list)*len(seed{}))
 	if _, err := io.ReadFull(l.o.Random, random); err != nil {
-		return &stele.Error{Op: opLog, Kind: stele.Unavailable, Err: err}
+		return nil, &stele.Error{Op: opLog, Kind: stele.Unavailable, Err: err}
 	}
-	var fresh map[subjectKey]Key // of names whose first version is in the batch
 	if slices.ContainsFunc(list, func(e entry) bool { return e.change.Version > 1 }) {
 		fresh = map[subjectKey]Key{}
 	}
 	for i := range list {
 		e := &list[i]
 		copy(e.seed[:], random[i*len(seed{}):])
+		if fresh != nil && e.change.Version == 1 {
+			kind, name := subject(&e.change)
+			fresh[subjectKey{kind, name}] = e.seed.nameKey()
+		}
 		if e.listed {
 			continue
 		}
-		kind, name := subject(&e.change)
-		var err error
-		if e.change.Version > 1 {
-			e.key, err = l.nameKey(ctx, p, fresh, kind, name)
-		} else if e.key = e.seed.nameKey(); fresh != nil {
-			fresh[subjectKey{kind, name}] = e.key
-		}
-		if err != nil {
-			return err
+		if err := l.setKey(ctx, p, fresh, e); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return fresh, nil
+}
+
+// setKey gives an entry the key of its blinded name.
+func (l *Log) setKey(ctx context.Context, p *position, fresh map[subjectKey]Key, e *entry) (err error) {
+	if e.change.Version == 1 {
+		e.key = e.seed.nameKey()
+		return nil
+	}
+	kind, name := subject(&e.change)
+	e.key, err = l.nameKey(ctx, p, fresh, kind, name)
+	return err
+}
+
+// conceal blinds the name of a record that the public does not see in this version, although its namespace is listed: a reserved name, or one
+// that is restricted to some readers. Of a version that was erased before it was logged that is not known, and its name is blinded too.
+func (l *Log) conceal(ctx context.Context, p *position, fresh map[subjectKey]Key, e *entry) error {
+	if !e.listed || !e.change.ID.IsValid() || e.record != nil && e.record.State != stele.Reserved && e.record.IsPublic() {
+		return nil
+	}
+	e.listed = false
+	return l.setKey(ctx, p, fresh, e)
 }
 
 // digest fills in the digests.

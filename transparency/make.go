@@ -103,8 +103,9 @@ const (
 	readBytes = 2 << 20
 )
 
-// makeAll reads what the entries are about, unless it is there, and makes their leaves, by several goroutines.
-func (l *Log) makeAll(ctx context.Context, list []entry) error {
+// makeAll reads what the entries are about, unless it is there, and makes their leaves, by several goroutines. conceal is called with each
+// entry when its content is known.
+func (l *Log) makeAll(ctx context.Context, list []entry, conceal func(*entry) error) error {
 	workers := min(runtime.GOMAXPROCS(0), 8, (len(list)+readFirst-1)/readFirst)
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
@@ -119,7 +120,7 @@ func (l *Log) makeAll(ctx context.Context, list []entry) error {
 					return
 				}
 				part := list[from:min(from+size, len(list))]
-				bytes, err := l.makePart(ctx, m, part)
+				bytes, err := l.makePart(ctx, m, part, conceal)
 				if err != nil {
 					failed.CompareAndSwap(nil, &err)
 					return
@@ -136,7 +137,7 @@ func (l *Log) makeAll(ctx context.Context, list []entry) error {
 }
 
 // makePart reads and makes some entries, and returns the size of what it read.
-func (l *Log) makePart(ctx context.Context, m *maker, part []entry) (bytes int, err error) {
+func (l *Log) makePart(ctx context.Context, m *maker, part []entry, conceal func(*entry) error) (bytes int, err error) {
 	if err := l.content(ctx, part); err != nil {
 		return 0, err
 	}
@@ -144,6 +145,9 @@ func (l *Log) makePart(ctx context.Context, m *maker, part []entry) (bytes int, 
 		e := &part[i]
 		if e.record != nil && !e.offered {
 			bytes += e.record.StoredSize()
+		}
+		if err := conceal(e); err != nil {
+			return 0, err
 		}
 		m.make(e)
 		e.record, e.space = nil, nil // they need not wait until the batch is committed
