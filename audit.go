@@ -40,7 +40,7 @@ type AuditEntry struct {
 	By      string // name of the user; "" if the caller is not known
 	Token   string // ID of the token that the user showed; "" for none
 	System  string // user of the operating system, for what was done on a folder or a database
-	Via     string // the way in: "api", "command", "desk", "resolver", "server"
+	Via     string // the way in, such as "api" or "desk"; package auth lists them
 	Address string // from where; only kept if the operator says so
 
 	Operation string       // what was done: "register", "create token"

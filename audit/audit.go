@@ -21,7 +21,7 @@ type Document struct {
 	By        string    `json:"by,omitempty" doc:"The user. Without it the caller was not known."`
 	Token     string    `json:"token,omitempty" doc:"The ID of the token that the user showed."`
 	System    string    `json:"system,omitempty" doc:"The user of the operating system, for a command on a folder or a database."`
-	Via       string    `json:"via,omitempty" doc:"The way in: api, command, desk, resolver or server."`
+	Via       string    `json:"via,omitempty" doc:"The way in: desk, api, ezid, handle, lsid, harvest, command, resolver or server."`
 	Address   string    `json:"address,omitempty" doc:"The client's address, if the server keeps addresses."`
 	Operation string    `json:"operation" doc:"What was done." example:"create token"`
 	Object    string    `json:"object,omitempty" doc:"To what." example:"token:4k2m9x0q7rbc"`

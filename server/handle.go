@@ -56,7 +56,7 @@ func (s *server) startHandle(r *registry.Registry) error {
 	ctx, stop := context.WithCancel(auth.With(context.Background(), auth.Local()))
 	h.stop = stop
 	s.readSite(ctx, &h.site, r)
-	h.Server = hdld.New(hdld.Options{Handles: service, Now: s.now, Rand: rand.Reader, Log: s.log, Site: h.site.Load, AdminUDP: s.HandleAdminUDP, CacheBytes: int(cmp.Or(s.HandleCache, -1))})
+	h.Server = hdld.New(hdld.Options{Handles: service, Now: s.now, Rand: rand.Reader, Log: s.log, Site: h.site.Load, AdminUDP: s.HandleAdminUDP, Addresses: s.LogAddresses, CacheBytes: int(cmp.Or(s.HandleCache, -1))})
 	at := s.Handle
 	if s.hdl != nil {
 		at = texts(s.hdl.Addrs())
@@ -212,7 +212,7 @@ func (s *server) handleREST(ctx context.Context, f *generation) (*handle.Handler
 		s.readSite(ctx, site, f.registry)
 		f.work.Go(func() { s.followSite(ctx, site, f.registry) })
 	}
-	return handle.New(handle.Options{Handles: service, Now: s.now, Rand: rand.Reader, Log: s.log, Client: httpd.ClientAddr, Proxied: httpd.IsFromProxy,
+	return handle.New(handle.Options{Handles: service, Now: s.now, Rand: rand.Reader, Log: s.log, Client: httpd.ClientAddr, Proxied: httpd.IsFromProxy, Addresses: s.LogAddresses,
 		Costs: s.costs, Turns: s.turns, Site: func() handle.Site {
 			if at := site.Load(); at != nil {
 				return handle.Site{Octets: at.Octets, Key: at.Key}

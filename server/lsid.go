@@ -2,11 +2,14 @@ package server
 
 import (
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/serve/httpd/lsid"
 )
 
@@ -24,6 +27,9 @@ func (s *server) lifeScience(r *registry.Registry) (*lsid.Handler, error) {
 		return nil, refuse("serve", stele.Invalid, "", "lsid-allow: {cause}", err)
 	}
 	o := lsid.Options{Resolver: r.Resolver, Schemes: s.schemes, Now: s.now, Log: s.log, Names: r.Registrar}
+	if s.LogAddresses {
+		o.Address = func(r *http.Request) string { return limit.Client(httpd.ClientAddr(r)) }
+	}
 	if s.LSIDData > 0 {
 		o.Data, o.MaxData = r.Registrar, s.LSIDData
 		o.Fetch = outbound.NewFetcher(&outbound.Dialer{Rule: rule, Timeout: lsidConnecting, Own: net.InterfaceAddrs}, lsidHeading)

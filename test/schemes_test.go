@@ -30,6 +30,7 @@ var knowSchemes = map[string]string{
 	"serve/httpd/signatures.go":        "a path may begin with the mark of ARKs",
 	"serve/httpd/lsid/*":               "the protocol of LSIDs",
 	"serve/httpd/routes.go":            "requests of the protocol of LSIDs are counted under its name",
+	"auth/origin.go":                   "the audit trail names the protocol of LSIDs as a way in",
 	"serve/httpd/thttp.go":             "THTTP answers N2Ns with URNs (RFC 2169, section 3.6)",
 	"serve/api/*":                      "examples in the OpenAPI document",
 	"bulk/foreign/arklet.go":           "arklet has a column of this name",

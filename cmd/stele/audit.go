@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/audit"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/registrar"
 )
@@ -67,10 +69,10 @@ command waits for new entries and prints them, until it is interrupted.`,
 	flags.StringVar(&f.operation, "operation", "", "only entries of this `operation`, such as 'create token'")
 	flags.StringVar(&f.namespace, "namespace", "", "only entries in the namespace with this `prefix`")
 	flags.StringVar(&f.outcome, "outcome", "", "only entries with this `outcome`: done, refused or failed")
-	flags.StringVar(&f.via, "via", "", "only entries of this `way` in: api, command, desk, resolver or server")
+	flags.StringVar(&f.via, "via", "", "only entries of this `way` in: "+strings.Join(auth.Ways(), ", "))
 	flags.BoolVar(&f.follow, "follow", false, "wait for new entries and print them")
 	_ = cmd.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions([]string{"done", "refused", "failed"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("via", cobra.FixedCompletions([]string{"api", "command", "desk", "resolver", "server"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("via", cobra.FixedCompletions(auth.Ways(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("namespace", p.completeNamespaces)
 	_ = cmd.RegisterFlagCompletionFunc("by", p.completeUsers)
 	for _, name := range []string{"since", "until"} {

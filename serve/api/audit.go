@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/audit"
@@ -27,7 +28,7 @@ func (h *Handler) auditOperations() []operation {
 			{name: "by", max: stele.MaxAuditName, about: "only entries of this user", example: "ann"},
 			{name: "operation", max: stele.MaxAuditName, about: "only entries of this operation", example: "create token"},
 			{name: "outcome", choices: []string{"done", "refused", "failed"}, about: "only entries with this outcome", example: "refused"},
-			{name: "via", max: stele.MaxAuditName, about: "only entries of this way in: api, command, desk, resolver or server", example: "desk"},
+			{name: "via", max: stele.MaxAuditName, about: "only entries of this way in: " + strings.Join(auth.Ways(), ", "), example: "desk"},
 			{name: "namespace", about: "only entries in this namespace, and in those that begin with its prefix", example: "ark:12345"},
 			limitParameter,
 		},

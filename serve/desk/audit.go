@@ -27,9 +27,6 @@ var operations = []string{
 	"backup", "restore", "compact", "trim audit trail", "authenticate",
 }
 
-// waysIn are those by which requests come.
-var waysIn = []string{"desk", "api", "ezid", "command", "resolver", "server"}
-
 var outcomes = []stele.AuditOutcome{stele.AuditDone, stele.AuditRefused, stele.AuditFailed}
 
 // auditQuery reads what is asked for from the address of the page, and before which entry.
@@ -81,7 +78,7 @@ func (c *call) audit() error {
 	for _, op := range operations {
 		v.Operations = append(v.Operations, deskpage.Option{Value: op, Text: c.language.Text("operation." + slug(op)), Chosen: values.Get("operation") == op})
 	}
-	for _, way := range waysIn {
+	for _, way := range auth.Ways() {
 		v.Ways = append(v.Ways, deskpage.Option{Value: way, Text: c.language.Text("way." + way), Chosen: values.Get("via") == way})
 	}
 	for _, o := range outcomes {

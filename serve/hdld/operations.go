@@ -7,6 +7,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/handles"
+	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -180,7 +181,7 @@ func (c *change) authorise(ctx context.Context, who handles.Identity) error {
 }
 
 func (c *change) run(ctx context.Context, q *call, who handles.Identity) error {
-	if err := c.c.Commit(ctx, who); err != nil {
+	if err := c.c.Commit(c.s.witnessed(ctx, q), who); err != nil {
 		return err
 	}
 	var o replyOptions
@@ -195,6 +196,15 @@ func (c *change) run(ctx context.Context, q *call, who handles.Identity) error {
 		body = hdl.AppendHandle(nil, c.c.Handle)
 	}
 	return c.s.reply(ctx, q, hdl.Success, body, o)
+}
+
+// witnessed returns the context of a change, which says to the audit trail how it came in.
+func (s *Server) witnessed(ctx context.Context, q *call) context.Context {
+	from := auth.Origin{Via: "handle"}
+	if s.o.Addresses {
+		from.Address = limit.Client(q.from.Addr())
+	}
+	return auth.WithOrigin(ctx, from)
 }
 
 // question is one about a prefix.
@@ -221,11 +231,11 @@ func (p *question) run(ctx context.Context, q *call, who handles.Identity) error
 	case hdl.ListPrefixes:
 		return p.s.names(ctx, q, p.p.Homed(ctx))
 	case hdl.UnhomePrefix:
-		if err := p.p.Unhome(ctx, who); err != nil {
+		if err := p.p.Unhome(p.s.witnessed(ctx, q), who); err != nil {
 			return err
 		}
 	default:
-		if err := p.p.Home(ctx, who); err != nil {
+		if err := p.p.Home(p.s.witnessed(ctx, q), who); err != nil {
 			return err
 		}
 	}

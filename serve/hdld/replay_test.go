@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -105,6 +107,18 @@ func replay(t *testing.T, name string) {
 	}
 	if count < 10 {
 		t.Errorf("%d requests were replayed", count)
+	}
+	ways := make(map[string]int)
+	for item, err := range f.registrar.Audit(f.admin, registrar.AuditQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := item.Entry; e != nil && e.By != "" && e.By != auth.Local().Name {
+			ways[e.Via]++
+		}
+	}
+	if len(ways) != 1 || ways["handle"] == 0 {
+		t.Errorf("the audit trail says that the changes came in by %v", ways)
 	}
 }
 

@@ -44,6 +44,9 @@ type Options struct {
 	// AdminUDP says that UDP is an interface for administration too. In HS_SITE it usually is one for
 	// queries only, as the reference sets it up.
 	AdminUDP bool
+
+	// Addresses: the audit trail has the addresses of clients.
+	Addresses bool
 }
 
 // Site is what the server knows of its site.

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/serve/httpd/handle"
 )
 
@@ -416,6 +417,25 @@ func TestHandleSecretWritten(t *testing.T) {
 	f.https("PUT", "/api/handles/20.500.99999/U2", string(read.Values), own).is(t, 200, `{"responseCode":1,"handle":"20.500.99999/U2"}`)
 	f.https("DELETE", "/api/handles/20.500.99999/U2", "", own).is(t, 200, `{"responseCode":1,"handle":"20.500.99999/U2"}`)
 	f.https("GET", "/api/sessions/this", "", own).challenged(t, "Identity not verified")
+}
+
+// The audit trail says that a change came in by this interface.
+func TestHandleAudited(t *testing.T) {
+	f := newAdminFixture(t, func(o *handle.Options) { o.Addresses = true })
+	const admin = `{"index":100,"type":"HS_ADMIN","data":{"format":"admin","value":{"handle":"20.500.99999/U2","index":300,"permissions":"111111111111"}}}`
+	f.https("PUT", "/api/handles/20.500.99999/U2", `{"values":[`+admin+`]}`, basic(handleUser, handleSecret)).is(t, 201, `{"responseCode":1,"handle":"20.500.99999/U2"}`)
+	var got []string
+	for item, err := range f.registrar.Audit(f.admin, registrar.AuditQuery{Via: "handle"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := item.Entry; e != nil {
+			got = append(got, e.Operation+" "+e.Object+" "+e.Address)
+		}
+	}
+	if want := []string{"register 20.500.99999/U2 127.0.0.1"}; !slices.Equal(got, want) {
+		t.Errorf("the audit trail has %q", got)
+	}
 }
 
 // What is wrong with a PUT is said, and nothing is written.

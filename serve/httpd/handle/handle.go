@@ -48,6 +48,9 @@ type Options struct {
 	// MaxSessions is how many sessions of clients that have proved who they are the server keeps; 0: 10,000. When there
 	// are more, the one that was not used for the longest time ends.
 	MaxSessions int
+
+	// Addresses: the audit trail has the addresses of clients.
+	Addresses bool
 }
 
 // Site is what the servers of a registry are to the Handle System.

@@ -196,9 +196,9 @@ func (h *Handler) prefixes(w http.ResponseWriter, r *http.Request, q Request, re
 		h.stream(w, r, q, head, "prefixes", p.Homed(r.Context()), pg)
 		return
 	case hdl.HomePrefix:
-		err = p.Home(r.Context(), *who)
+		err = p.Home(h.witnessed(r), *who)
 	default:
-		err = p.Unhome(r.Context(), *who)
+		err = p.Unhome(h.witnessed(r), *who)
 	}
 	if err != nil {
 		h.refuse(w, r, q, p.Handle, err)

@@ -40,7 +40,7 @@ func (h *Handler) putPublic(w http.ResponseWriter, r *http.Request, q Request, h
 	if public, err := c.IsPublic(r.Context()); err != nil || !public {
 		return false
 	}
-	if err := c.Commit(r.Context(), handles.Public()); err != nil {
+	if err := c.Commit(h.witnessed(r), handles.Public()); err != nil {
 		if handles.CodeOf(err) == hdl.NotPermitted { // the permission was taken away meanwhile
 			return false
 		}

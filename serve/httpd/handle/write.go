@@ -2,6 +2,7 @@ package handle
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -11,8 +12,10 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document/handlejson"
 	"github.com/stele-id/stele/handles"
+	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -79,12 +82,21 @@ func (h *Handler) checked(w http.ResponseWriter, r *http.Request, q Request, han
 func (h *Handler) commit(w http.ResponseWriter, r *http.Request, q Request, c *handles.Change, who handles.Identity) bool {
 	err := h.o.Handles.Begin(r.Context(), c)
 	if err == nil {
-		err = c.Commit(r.Context(), who) // it asks for the rights first
+		err = c.Commit(h.witnessed(r), who) // it asks for the rights first
 	}
 	if err != nil {
 		h.refuse(w, r, q, c.Handle, err)
 	}
 	return err == nil
+}
+
+// witnessed returns the context of a change, which says to the audit trail how it came in.
+func (h *Handler) witnessed(r *http.Request) context.Context {
+	from := auth.Origin{Via: "handle"}
+	if h.o.Addresses {
+		from.Address = limit.Client(h.o.Client(r))
+	}
+	return auth.WithOrigin(r.Context(), from)
 }
 
 // readPut reads the values of a request, and what is to be done with them.

@@ -37,6 +37,8 @@ type Names interface {
 	MintAndRegister(ctx context.Context, record *stele.Record, pool ...stele.NamespaceKey) (*stele.Record, error)
 	// Register registers a record. Conflict if its name is taken.
 	Register(ctx context.Context, record *stele.Record) (*stele.Record, error)
+	// NoteFailure leaves an audit entry about a request that was refused.
+	NoteFailure(ctx context.Context, op, object string, cause error)
 }
 
 // properties are the names of properties that a client may give to a new name: they become metadata of its record.
@@ -46,6 +48,10 @@ var properties = []string{stele.Who, stele.What, stele.When, stele.Where, "type"
 // state reserved: the public knows nothing of it until its owner makes it active.
 func (c *call) assign(m *message) {
 	if err := c.assigned(m); err != nil {
+		// The server notes tokens that are wrong.
+		if errors.Is(err, stele.Forbidden) && auth.From(c.r.Context()).IsKnown() {
+			c.o.Names.NoteFailure(c.r.Context(), c.operation, "", err)
+		}
 		c.fail(err)
 	}
 }
@@ -59,11 +65,9 @@ func (c *call) assigned(m *message) error {
 		return err
 	}
 	defer done()
-	who, err := c.site.Authenticate()
-	if err != nil {
+	if err := c.authenticate(); err != nil {
 		return err
 	}
-	c.r = c.r.WithContext(auth.With(c.r.Context(), who))
 	c.w.Header()["Cache-Control"] = []string{"no-store"}
 	switch m.operation.Local {
 	case "assignLSID":
@@ -87,6 +91,20 @@ func (c *call) assigned(m *message) error {
 		return failf(notImplemented, "names are assigned one by one here, so that none is assigned twice; call assignLSID")
 	}
 	return failf(noMethod, `"%s" is not an operation of the assigning service`, brief(m.operation.Local))
+}
+
+// authenticate makes the request one of the user whose token it has. The audit trail says how it came in.
+func (c *call) authenticate() error {
+	who, err := c.site.Authenticate()
+	if err != nil {
+		return err
+	}
+	from := auth.Origin{Via: "lsid", Caller: who}
+	if c.o.Address != nil {
+		from.Address = c.o.Address(c.r)
+	}
+	c.r = c.r.WithContext(auth.WithOrigin(auth.With(c.r.Context(), who), from))
+	return nil
 }
 
 // textOf returns the text of an argument.

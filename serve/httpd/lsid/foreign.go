@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/serve/httpd/describe"
 )
@@ -33,11 +32,9 @@ func (c *call) notice(add bool) error {
 		return err
 	}
 	defer done()
-	who, err := c.site.Authenticate()
-	if err != nil {
+	if err := c.authenticate(); err != nil {
 		return err
 	}
-	c.r = c.r.WithContext(auth.With(c.r.Context(), who))
 	f, err := c.find()
 	if err != nil {
 		return err

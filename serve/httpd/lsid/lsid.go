@@ -48,6 +48,9 @@ type Options struct {
 
 	// Names assigns names; nil: there is no assigning service.
 	Names Names
+
+	// Address returns the address of a client as the audit trail keeps it. nil: it keeps none.
+	Address func(r *http.Request) string
 }
 
 // Fetcher fetches files. It must reach only addresses that the server may ask on behalf of users, after redirects too,
