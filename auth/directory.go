@@ -137,11 +137,23 @@ func (d *Directory) AuthenticateHeader(ctx context.Context, values []string) (Pr
 var ErrInClear error = &stele.Error{Op: "authenticate", Kind: stele.Forbidden,
 	Err: stele.Messagef("ezid.in-clear", "credentials are accepted over https only; use the https address of this server, and revoke a token that was sent in clear")}
 
-// IsInClear reports whether what a client sends could be read on its way: the connection comes from another machine and
-// is not encrypted, and the public address, base, does not say that a proxy in front encrypts it. Protocols of a time
-// before https ask that where they accept passwords.
-func IsInClear(encrypted bool, base string, client netip.Addr) bool {
-	return !encrypted && !strings.HasPrefix(base, "https://") && !client.IsLoopback()
+// IsInClear reports whether what a client sends could be read on its way: the connection comes from another machine (see
+// [IsLocal]) and is not encrypted, and the public address, base, does not say that a proxy in front encrypts it. Protocols of a
+// time before https ask that where they accept passwords.
+func IsInClear(encrypted bool, base string, client netip.Addr, head map[string][]string) bool {
+	return !encrypted && !strings.HasPrefix(base, "https://") && !IsLocal(client, head)
+}
+
+// IsLocal reports whether a request was made by a program on this machine. A proxy on this machine has the same address, and passes on
+// what others send. It can be told by the headers that proxies add, whether or not the server trusts it. A proxy that adds none
+// can't be told.
+func IsLocal(client netip.Addr, head map[string][]string) bool {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Server", "X-Real-Ip", "Via"} {
+		if len(head[name]) > 0 {
+			return false
+		}
+	}
+	return client.IsLoopback()
 }
 
 // Bearer returns the credential in the values of an Authorization header (RFC 6750,

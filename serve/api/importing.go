@@ -145,7 +145,7 @@ func (im *importing) begin() error {
 		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: stele.Messagef("import.keep-forbidden", "only an administrator may say when records were created, and by whom; leave keep out")}
 	case im.o.Secrets && !c.who.Admin:
 		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: stele.Messagef("import.secrets-forbidden", "only an administrator may import secrets of handles; leave secrets out")}
-	case im.o.Secrets && c.r.TLS == nil && !c.from().IsLoopback():
+	case im.o.Secrets && auth.IsInClear(c.r.TLS != nil, "", c.from(), c.r.Header):
 		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: stele.Messagef("import.secrets-sent-in-clear", "secrets of handles are not imported over http, where others can read them; use https, and replace the secrets that were sent")}
 	case im.o.Name == "" && (from > 0 || im.bookmark != ""):
 		return invalidf("import.name-missing", "only an import with a name can go on or be marked; give the name")

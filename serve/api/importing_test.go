@@ -314,9 +314,9 @@ func TestImportSecrets(t *testing.T) {
 		o.ClientAddr = func(r *http.Request) netip.Addr { return netip.MustParseAddr(r.Header.Get("X-Test")) }
 	})
 	const line = `{"id":"hdl:20.500.1/USER","values":[{"index":300,"type":"HS_SECKEY","data":"b3BlbiBzZXNhbWU=","permissions":["admin-write","admin-read"]}]}`
-	ask := func(who, from, query string) reply {
+	ask := func(who, from, query string, head ...string) reply {
 		t.Helper()
-		return s.ask(who, "POST", Root+"/import"+query, line, "Content-Type", apijson.Lines, "X-Test", from)
+		return s.ask(who, "POST", Root+"/import"+query, line, append(head, "Content-Type", apijson.Lines, "X-Test", from)...)
 	}
 	for _, tt := range []struct {
 		who, from, query, want string
@@ -329,6 +329,12 @@ func TestImportSecrets(t *testing.T) {
 		a := ask(tt.who, tt.from, tt.query).want(t, tt.status)
 		if !strings.Contains(a.body, tt.want) || strings.Contains(a.body, "b3BlbiBzZXNhbWU") {
 			t.Errorf("%s from %s: %s", tt.who, tt.from, a.body)
+		}
+	}
+	// A proxy on the machine of the server, which the server does not trust, passes on what came in clear.
+	for _, head := range []string{"X-Forwarded-For", "Forwarded", "Via"} {
+		if a := ask("root", "127.0.0.1", "?secrets=true", head, "x").want(t, 403); !strings.Contains(a.body, "not imported over http") {
+			t.Errorf("by a proxy, with %s: %s", head, a.body)
 		}
 	}
 	// From the machine of the server it is accepted; without a key to encrypt the secret nothing is written.

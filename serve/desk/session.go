@@ -60,9 +60,9 @@ func (c *call) signInPage(next string) *deskpage.SignIn {
 }
 
 // mayDemo reports whether the visitor may sign in without a proof: the server is a
-// demonstration, and the visitor is on this machine.
+// demonstration, and the visitor is on this machine, not at a proxy on it.
 func (c *call) mayDemo() bool {
-	return c.h.o.Demo != "" && c.h.o.ClientAddr(c.r).IsLoopback() && c.h.o.OwnHost(c.r)
+	return c.h.o.Demo != "" && auth.IsLocal(c.h.o.ClientAddr(c.r), c.r.Header) && c.h.o.OwnHost(c.r)
 }
 
 // signInDemo signs a visitor of a demonstration in.

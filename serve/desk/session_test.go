@@ -70,6 +70,9 @@ func TestDemo(t *testing.T) {
 	forged.browser().post("/.desk/sign-in/demo", nil).has(403)
 	demo := newSite(t, func(o *Options) { o.Demo = "admin" })
 	b := demo.browser()
+	r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/.desk/sign-in/demo", nil))(t)
+	r.Header.Set("X-Forwarded-For", "192.0.2.1")
+	b.do(r).has(403) // by a proxy on this machine
 	b.get("/.desk/sign-in").has(200, "demonstration")
 	b.post("/.desk/sign-in/demo", url.Values{"next": {"/.desk/names"}}).leads("/.desk/names")
 	demo.browser().post("/.desk/sign-in/demo", url.Values{"next": {"//evil.example/"}}).leads("/.desk/")

@@ -88,7 +88,7 @@ func (s *lifeScienceSite) Send(status int, mediaType string, body []byte) bool {
 // messages, which no other site can have a browser send. Credentials that could be read on their way are refused.
 func (s *lifeScienceSite) Authenticate() (auth.Principal, error) {
 	r, user := s.r, ""
-	if len(r.Header["Authorization"]) > 0 && auth.IsInClear(r.TLS != nil, s.h.o.Base, ClientAddr(r)) {
+	if len(r.Header["Authorization"]) > 0 && auth.IsInClear(r.TLS != nil, s.h.o.Base, ClientAddr(r), r.Header) {
 		return auth.Principal{}, auth.ErrInClear
 	}
 	if name, token, ok := r.BasicAuth(); ok && r.Method == http.MethodPost {

@@ -276,6 +276,10 @@ func TestInClear(t *testing.T) {
 	s.ask("ed", "GET", "/id/ark:/99999/fk4x", "").want(t, 403, refused)
 	s.ask("", "GET", "/id/ark:/99999/fk4x", "", "Cookie", "sessionid=x").want(t, 403, refused)
 	s.ask("", "GET", "/id/ark:/99999/fk4x", "").want(t, 400, "error: bad request - no such identifier")
+	// So may what a proxy on the same machine passes on, if the server does not know that it encrypts.
+	s = newSite(t)
+	s.ask("ed", "GET", "/login", "", "X-Forwarded-For", "192.0.2.1").want(t, 403, refused)
+	s.ask("ed", "GET", "/login", "", "X-Forwarded-Proto", "https").want(t, 403, refused)
 	// A proxy in front of the public address encrypts it.
 	s = newSite(t, elsewhere, func(o *ezid.Options) { o.Base = "https://id.example.org" })
 	head := s.ask("ed", "GET", "/login", "").want(t, 200, "success: *").Header.Get("Set-Cookie")

@@ -92,7 +92,9 @@ func (c *call) errNoCredentials() error {
 }
 
 // isInClear reports whether what the client sends could be read on its way.
-func (c *call) isInClear() bool { return auth.IsInClear(c.r.TLS != nil, c.h.o.Base, c.client()) }
+func (c *call) isInClear() bool {
+	return auth.IsInClear(c.r.TLS != nil, c.h.o.Base, c.client(), c.r.Header)
+}
 
 // hasCredentials reports whether the client sends any.
 func (c *call) hasCredentials() bool {
