@@ -34,7 +34,8 @@ func (p *program) exportCommand() *cobra.Command {
 		Short: "Write records to a file",
 		Long: `Export writes the records whose identifiers begin with PREFIX, or all records, in the
 format that import reads: one JSON object per line, ordered by scheme and then by name.
-If another registry imports the file, its export is the same, byte for byte.
+If another registry imports the file, it exports the same records, byte for byte. What
+--namespaces adds is the same except for minters; see below.
 
 With --namespaces the file also says how far each minter is, and which bytes a name stands
 for where a protocol promises that these never change (LSID). A registry that imports it
