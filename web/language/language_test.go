@@ -105,6 +105,25 @@ func TestProblemFiles(t *testing.T) {
 	}
 }
 
+// TestProblemsTranslated: what people see of files that they send or fetch at the desk is said in every language.
+func TestProblemsTranslated(t *testing.T) {
+	families := []string{"export", "foreign-authority", "handle-json", "import", "proposal", "record", "replace", "webrules", "xml", "zone-note"}
+	list, err := os.ReadFile(filepath.Join("..", "..", "docs", "messages.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	languages := catalog(t).Languages()[1:]
+	for line := range strings.Lines(string(list)) {
+		code, _, _ := strings.Cut(line, "\t")
+		family, _, _ := strings.Cut(code, ".")
+		for _, l := range languages {
+			if _, ok := l.problems[code]; !ok && slices.Contains(families, family) {
+				t.Errorf("%s has no text for the problem %s", l.Tag, code)
+			}
+		}
+	}
+}
+
 // TestKeysUsed: every key is used in a page or in the program, and every key of a page is there.
 func TestKeysUsed(t *testing.T) {
 	var source strings.Builder
