@@ -117,17 +117,5 @@ func signatureOf(line string, key PublicKey) (sig []byte, ok bool) {
 	return b[keyHashBytes:], true
 }
 
-// EraOf reports whether an origin is that of a log, or of one of its later eras, and which: the number of the generation, 0 for the
-// log before the first restore.
-func EraOf(origin, log string) (number uint64, ok bool) {
-	if !isEra(origin, log) {
-		return 0, false
-	}
-	if rest := strings.TrimPrefix(origin, log); rest != "" {
-		number, _ = strconv.ParseUint(strings.TrimPrefix(rest, "/g"), 10, 64)
-	}
-	return number, true
-}
-
 // IsWitnessName reports whether a text can be the name of a witness: it is the name of its key (signed-note).
 func IsWitnessName(text string) bool { return validKeyName(text) && !strings.HasSuffix(text, "/") }

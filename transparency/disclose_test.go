@@ -137,7 +137,7 @@ func TestCosignatures(t *testing.T) {
 
 func TestSignText(t *testing.T) {
 	h := newHouse(t, nil)
-	origin := h.keys.Origin + "/g3"
+	origin := h.keys.Origin + "/g3-20310502T100000Z"
 	signed, err := h.keys.SignText(origin+"\nline\n", h.now)
 	h.must(err)
 	text, err := OpenText([]byte(signed), h.keys.Public())

@@ -1,7 +1,9 @@
 package transparency
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,10 +34,10 @@ const maxGenerations = 1 << 20
 
 // String returns the text that is signed:
 //
-//	names.example.org/.log/g2
+//	names.example.org/.log/g2-20320109T083000Z
 //	stele generations 1
 //	1 8f2b... 0 2031-05-02T10:00:00Z names.example.org/.log
-//	2 03c1... 1041 2032-01-09T08:30:00Z names.example.org/.log/g2
+//	2 03c1... 1041 2032-01-09T08:30:00.1Z names.example.org/.log/g2-20320109T083000Z
 //
 // Each line of an era has the number of the generation, its identifier, the size of the log that it began with, when it began, and the
 // origin of its checkpoints. Origins of former eras are those that witnesses and proofs have.
@@ -98,6 +100,9 @@ func parseGenerations(text string) (*Generations, error) {
 			}
 		}
 		g.Eras = append(g.Eras, e)
+	}
+	if !slices.IsSortedFunc(g.Eras, func(a, b NamedEra) int { return cmp.Compare(a.Size, b.Size) }) || len(g.Eras) > stele.MaxGenerations {
+		return nil, badGenerations("an era begins before the one before it, or they are too many")
 	}
 	if g.String() != text || g.Eras[len(g.Eras)-1].Origin != g.Origin {
 		return nil, badGenerations("its lines are not in their form")

@@ -6,9 +6,12 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -88,18 +91,10 @@ func (k *SigningKey) signsAt(now time.Time) bool {
 // CheckOrigin returns an error if a text can't name a log: it is a URL without its scheme (tlog-checkpoint), and does not end as
 // the origin of a later era does.
 func CheckOrigin(origin string) error {
-	_, last, _ := cutLast(origin, "/")
-	if !validKeyName(origin) || strings.Contains(origin, "://") || strings.HasPrefix(origin, "/") || strings.HasSuffix(origin, "/") || isEra("x/"+last, "x") {
+	if !validKeyName(origin) || strings.Contains(origin, "://") || strings.HasPrefix(origin, "/") || strings.HasSuffix(origin, "/") || endsAsEra(origin) {
 		return &stele.Error{Op: "name log", Kind: stele.Invalid, Err: stele.Messagef("log.origin-malformed", `"{origin}" can't be the name of a log; it is a URL without its scheme, such as names.example.org/.log, has no space and no plus sign, and does not end in /g and a number`, origin)}
 	}
 	return nil
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return "", s, false
 }
 
 // String returns the key as signed-note has it: the name, the hash and the key, with plus signs.
@@ -140,7 +135,10 @@ func ParsePublicKey(text string) (p PublicKey, err error) {
 
 // validKeyName reports whether a text can be the name of a key (signed-note).
 func validKeyName(name string) bool {
-	return name != "" && len(name) <= 255 && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == '+' || r == 0x7f || r > 0x7e && r < 0xa1 || r == 0xfffd })
+	return name != "" && len(name) <= 255 && utf8.ValidString(name) &&
+		!strings.ContainsFunc(name, func(r rune) bool {
+			return r == '+' || r == utf8.RuneError || unicode.IsControl(r) || unicode.IsSpace(r)
+		})
 }
 
 // verifier checks the signatures of a key under a name.
@@ -192,22 +190,17 @@ func (c cosigner) Sign(msg []byte) ([]byte, error) {
 	return append(binary.BigEndian.AppendUint64(nil, seconds), ed25519.Sign(c.key, cosignMessage(seconds, msg))...), nil
 }
 
-// eraOrigin returns the origin of a log in an era: after a restore it is another one, which says so. That holds for a log
-// that begins after a restore, too: the backup may be from before the log, and the log that was there had other leaves.
-func eraOrigin(base string, eras []Era) string {
-	if len(eras) == 0 || eras[len(eras)-1].Number < 2 {
-		return base
-	}
-	return base + "/g" + strconv.FormatUint(eras[len(eras)-1].Number, 10)
-}
-
 // ErrUnsigned says that no known key has signed a checkpoint.
 var ErrUnsigned = stele.Messagef("log.checkpoint-unsigned", "no key that you trust has signed this checkpoint")
 
-// verifiers returns what checks the signatures of keys under the origin of a checkpoint: a key signs for all eras of its log.
+// verifiers returns what checks the signatures of keys under the origin of a checkpoint: a key signs for all eras of its log. A key that is given
+// twice counts once: package note takes two of one hash for a mistake, and the reader would take that for a wrong signature.
 func verifiers(origin string, keys []PublicKey) note.Verifiers {
 	var list []note.Verifier
-	for _, k := range keys {
+	for i, k := range keys {
+		if slices.ContainsFunc(keys[:i], k.equal) {
+			continue
+		}
 		name := k.Name
 		if !k.Cosign && isEra(origin, k.Name) {
 			name = origin
@@ -217,18 +210,8 @@ func verifiers(origin string, keys []PublicKey) note.Verifiers {
 	return note.VerifierList(list...)
 }
 
-// isEra reports whether an origin is that of a log, or of one of its later eras.
-func isEra(origin, base string) bool {
-	rest, ok := strings.CutPrefix(origin, base)
-	if !ok {
-		return false
-	}
-	number, ok := strings.CutPrefix(rest, "/g")
-	if !ok {
-		return rest == ""
-	}
-	n, err := strconv.ParseUint(number, 10, 64)
-	return err == nil && n > 1 && strconv.FormatUint(n, 10) == number
+func (p PublicKey) equal(other PublicKey) bool {
+	return p.Name == other.Name && p.Cosign == other.Cosign && p.Key.Equal(other.Key)
 }
 
 // openNote checks the signatures of a note whose first line is an origin.

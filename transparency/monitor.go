@@ -68,6 +68,11 @@ func (m *Monitor) Look(ctx context.Context) error {
 		return m.keepEvidence(text, err)
 	}
 	last := m.State.last()
+	if last == nil || m.State.Eras == nil && c.Origin == m.State.Origin {
+		if m.State.Eras, err = m.eras(ctx, c); err != nil {
+			return m.keepEvidence(text, err)
+		}
+	}
 	switch {
 	case last == nil:
 		m.State.Origin = c.Origin
@@ -158,15 +163,38 @@ func (m *Monitor) hasRoot(ctx context.Context, c *Checkpoint, seen *SeenCheckpoi
 	return nil
 }
 
+// eras reads with which sizes the eras of the log began. A log without such a list has one.
+func (m *Monitor) eras(ctx context.Context, c *Checkpoint) ([]SeenEra, error) {
+	text, err := m.Client.Generations(ctx)
+	if errors.Is(err, errMissing) {
+		return []SeenEra{{Origin: c.Origin}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := m.generations(text, c)
+	return list, err
+}
+
+// generations checks the list of the eras of the log of a checkpoint.
+func (m *Monitor) generations(text []byte, c *Checkpoint) (eras []SeenEra, err error) {
+	list, err := OpenGenerations(text, m.Keys)
+	if err != nil {
+		return nil, wrong("log.generations-refused", "the list of generations that the registry shows is not to be trusted: {cause}", stele.Reason(err))
+	}
+	if list.Origin != c.Origin {
+		return nil, &stele.Error{Op: opMonitor, Kind: stele.Unavailable, Err: stele.Messagef("log.generations-of-another-time", "the checkpoint is of {origin}, and the list of generations of {listed}: the registry is being restored; try again later", c.Origin, list.Origin)}
+	}
+	for _, e := range list.Eras {
+		eras = append(eras, SeenEra{e.Origin, e.Size})
+	}
+	return eras, nil
+}
+
 // restored compares a log that goes on after a restore with what was seen before it.
 func (m *Monitor) restored(ctx context.Context, c *Checkpoint) error {
-	base := m.Keys[0].Name
-	for _, k := range m.Keys {
-		if !k.Cosign && isEra(c.Origin, k.Name) && isEra(m.State.Origin, k.Name) {
-			base = k.Name
-		}
-	}
-	if eraNumber(c.Origin, base) < eraNumber(m.State.Origin, base) || !isEra(m.State.Origin, base) {
+	now, later := m.laterEra(c.Origin)
+	if !later {
 		return wrong("log.origin-other", "the checkpoint is of the log {origin}, which is not the one that was followed, {before}, nor what came of it after a restore", c.Origin, m.State.Origin)
 	}
 	text, err := m.Client.Generations(ctx)
@@ -176,16 +204,13 @@ func (m *Monitor) restored(ctx context.Context, c *Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	list, err := OpenGenerations(text, m.Keys)
+	eras, err := m.generations(text, c)
 	if err != nil {
-		return wrong("log.generations-refused", "the list of generations that the registry shows is not to be trusted: {cause}", stele.Reason(err))
+		return err
 	}
-	if list.Origin != c.Origin {
-		return &stele.Error{Op: opMonitor, Kind: stele.Unavailable, Err: stele.Messagef("log.generations-of-another-time", "the checkpoint is of {origin}, and the list of generations of {listed}: the registry is being restored; try again later", c.Origin, list.Origin)}
-	}
-	kept, number := keptAfter(list, m.State.Origin, base)
-	if kept > c.Size {
-		return wrong("log.generations-impossible", "the log has {size} entries, but its generations say that it kept {kept}", c.Size, kept)
+	kept, ok := commonSize(m.State.Eras, eras)
+	if !ok || kept > c.Size {
+		return wrong("log.generations-impossible", "the log has {size} entries, but its generations say that it kept {kept}, or other things than they said before", c.Size, kept)
 	}
 	last := m.State.last()
 	if seen := m.State.upTo(kept); seen != nil {
@@ -193,25 +218,42 @@ func (m *Monitor) restored(ctx context.Context, c *Checkpoint) error {
 			return err
 		}
 	}
-	e := Event{Event: "restored", Origin: c.Origin, Former: m.State.Origin, Generation: number}
+	e := Event{Event: "restored", Origin: c.Origin, Former: m.State.Origin, Generation: now.Number}
 	if last.Size > kept {
 		e.FirstGone, e.LastGone = kept+1, last.Size
 	}
 	m.Report(e)
-	m.State.restore(c.Origin, kept)
+	m.State.restore(c.Origin, kept, eras)
 	return nil
 }
 
-// keptAfter returns how many leaves a log kept of an era in all restores since, and the number of its generation now.
-func keptAfter(list *Generations, origin, base string) (kept, number uint64) {
-	kept = maxTreeSize
-	for _, e := range list.Eras {
-		if eraNumber(e.Origin, base) > eraNumber(origin, base) {
-			kept = min(kept, e.Size)
+// laterEra returns the era of an origin, and whether it is a later one of the log that is followed.
+func (m *Monitor) laterEra(origin string) (e EraID, later bool) {
+	for _, k := range m.Keys {
+		now, ok := EraOf(origin, k.Name)
+		before, ok2 := EraOf(m.State.Origin, k.Name)
+		if !k.Cosign && ok && ok2 {
+			return now, now.Compare(before) > 0
 		}
-		number = e.Number
 	}
-	return kept, number
+	return e, false
+}
+
+// commonSize returns up to which size two logs are one, by the eras of both. The backup may be newer than the one that was restored before: then the log
+// has nothing of the era that was followed. False if an era that both have began with two sizes.
+func commonSize(before, now []SeenEra) (size uint64, ok bool) {
+	for i := range min(len(before), len(now)) {
+		switch {
+		case before[i].Origin != now[i].Origin:
+			return min(before[i].Size, now[i].Size), true
+		case before[i].Size != now[i].Size:
+			return now[i].Size, false
+		}
+	}
+	if len(now) > len(before) {
+		return now[len(before)].Size, true
+	}
+	return 0, false
 }
 
 // hashes reads hashes of the tree below a checkpoint. Each tile is checked against the root.

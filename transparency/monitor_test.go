@@ -277,7 +277,7 @@ func TestMonitorOfRegistry(t *testing.T) {
 	h.restore(backup)
 	h.sign()
 	w.mustLook()
-	want := Event{Event: "restored", Origin: testOrigin + "/g2", Former: testOrigin, Generation: 2, FirstGone: 606, LastGone: 608}
+	want := Event{Event: "restored", Origin: testOrigin + "/g2-20310502T100000Z", Former: testOrigin, Generation: 2, FirstGone: 606, LastGone: 608}
 	if fmt.Sprint(w.events[0]) != fmt.Sprint(want) {
 		t.Errorf("%+v, want %+v", w.events[0], want)
 	}
@@ -292,7 +292,7 @@ func TestMonitorOfRegistry(t *testing.T) {
 	h.put("ark:12345/i17", "https://example.org/5")
 	h.sign()
 	w.mustLook()
-	if e := w.events[0]; e.Event != "restored" || e.Origin != testOrigin+"/g3" || e.FirstGone != 606 || e.LastGone != 606 {
+	if e := w.events[0]; e.Event != "restored" || !strings.HasPrefix(e.Origin, testOrigin+"/g3-") || e.FirstGone != 606 || e.LastGone != 606 {
 		t.Errorf("events %+v", w.events)
 	}
 	h.wantSound()
@@ -330,7 +330,7 @@ func TestMonitorNoticesFalseRestore(t *testing.T) {
 		}
 		return string(text)
 	}
-	const second = testOrigin + "/g2"
+	const second = testOrigin + "/g2-20330518T033320Z"
 	rewritten := slices.Clone(all)
 	rewritten[100] = all[101]
 	for name, tt := range map[string]struct {

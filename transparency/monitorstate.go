@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +17,10 @@ type MonitorState struct {
 	Form   int    `json:"form"`
 	Origin string `json:"origin,omitempty"` // of the last checkpoint
 	Read   uint64 `json:"read"`             // entries that were read and reported
+
+	// Eras are those of the log, the last one being that of the origin: they say where this log and another one parted, if the registry is
+	// restored from a backup of an earlier era.
+	Eras []SeenEra `json:"eras,omitempty"`
 
 	// Seen are the checkpoints that were seen in this era, the oldest first. When they are many, older ones are left out.
 	Seen []SeenCheckpoint `json:"seen,omitempty"`
@@ -34,6 +37,12 @@ type SeenCheckpoint struct {
 	Size uint64    `json:"size"`
 	Root tlog.Hash `json:"root"`
 	At   time.Time `json:"at"`
+}
+
+// SeenEra is an era of the log that is followed.
+type SeenEra struct {
+	Origin string `json:"origin"`
+	Size   uint64 `json:"size"` // with which it began
 }
 
 // FormerNote is a signed checkpoint that is kept.
@@ -65,7 +74,7 @@ func ParseMonitorState(text []byte) (*MonitorState, error) {
 	if len(text) > MaxMonitorState || json.Unmarshal(text, &s) != nil {
 		return bad("it is not JSON of the known members, or too long")
 	}
-	if s.Form != monitorForm || len(s.Seen) > maxSeen || len(s.Former) > maxNotes || len(s.Wrong) > maxNotes {
+	if s.Form != monitorForm || len(s.Eras) > stele.MaxGenerations || len(s.Seen) > maxSeen || len(s.Former) > maxNotes || len(s.Wrong) > maxNotes {
 		return bad("it is of another form")
 	}
 	before := uint64(0)
@@ -126,7 +135,8 @@ func (s *MonitorState) dense() (at int) {
 }
 
 // restore forgets what a restored log does not have, or is not known to have.
-func (s *MonitorState) restore(origin string, kept uint64) {
+func (s *MonitorState) restore(origin string, kept uint64, eras []SeenEra) {
+	s.Eras = eras
 	s.Former = appendNote(s.Former, FormerNote{Note: s.Note, At: s.last().At})
 	for len(s.Seen) > 0 && s.last().Size > kept {
 		s.Seen = s.Seen[:len(s.Seen)-1]
@@ -158,15 +168,6 @@ func appendNote(list []FormerNote, n FormerNote) []FormerNote {
 		list = append(list[:1:1], list[2:]...)
 	}
 	return append(list, n)
-}
-
-// eraNumber returns the number of an era: 1 for a log that was never restored.
-func eraNumber(origin, base string) uint64 {
-	number, ok := strings.CutPrefix(strings.TrimPrefix(origin, base), "/g")
-	if n, err := strconv.ParseUint(number, 10, 64); ok && err == nil {
-		return n
-	}
-	return 1
 }
 
 // Watch says which names are watched. Its zero value watches none.

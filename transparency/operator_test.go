@@ -231,28 +231,3 @@ func (h *house) sign() {
 	_, err := h.log.Sign(h.ctx, h.keys)
 	h.must(err)
 }
-
-// A log that begins after a restore has another origin than one that may have been there before the registry was restored.
-func TestEraOrigin(t *testing.T) {
-	for _, test := range []struct {
-		numbers []uint64
-		want    string
-	}{
-		{nil, "a.example/.log"},
-		{[]uint64{1}, "a.example/.log"},
-		{[]uint64{2}, "a.example/.log/g2"},
-		{[]uint64{1, 2}, "a.example/.log/g2"},
-		{[]uint64{1, 2, 7}, "a.example/.log/g7"},
-	} {
-		var eras []Era
-		for _, n := range test.numbers {
-			eras = append(eras, Era{Number: n})
-		}
-		if got := eraOrigin("a.example/.log", eras); got != test.want {
-			t.Errorf("eras %v have the origin %q, want %q", test.numbers, got, test.want)
-		}
-	}
-	if err := CheckOrigin("a.example/.log/"); err == nil {
-		t.Error("an origin may end in a slash")
-	}
-}

@@ -126,7 +126,7 @@ func views(t reporter, say func(string) string) map[string]any {
 			Schemes:  []Row{{say("ark"), say("Archival Resource Key"), say("ark:12345/x1")}}},
 		"home-bare": &Home{},
 		"protocol":  &Protocol{Frame: frame, Template: say("https://resolver.example/.urn?uri=%s"), Example: say("urn:paradisec:AB1:001:A")},
-		"log": &Log{Frame: frame, Site: say("https://resolver.example"), Origin: say("resolver.example/.log/g2"), Size: 1041, At: then, Behind: 2, Witnesses: []string{say("witness.example/w1")},
+		"log": &Log{Frame: frame, Site: say("https://resolver.example"), Origin: say("resolver.example/.log/g2-20320109T083000Z"), Size: 1041, At: then, Behind: 2, Witnesses: []string{say("witness.example/w1")},
 			Keys: []LogKey{{Key: say("resolver.example/.log+0123abcd+AQ"), Retired: then}, {Key: say("resolver.example/.log+4567abcd+AQ")}}, Restore: []LogRestore{{At: then, Size: 900}}},
 		"log-none": &Log{Frame: frame},
 		"api": &API{Frame: frame, Document: say("/api/v1/openapi.json"),

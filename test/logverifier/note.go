@@ -50,7 +50,7 @@ type Cosigned struct {
 }
 
 // Open checks a signed note whose first line is the name of a log, and returns its text. A key of a log signs under its name, and under those of
-// later generations: NAME/g2, NAME/g3 and so on.
+// later generations: NAME/g2-20320109T083000Z and so on.
 func Open(note string, keys []Key) (text string, cosigned []Cosigned, err error) {
 	at := strings.LastIndex(note, "\n\n")
 	if at < 0 || !strings.HasSuffix(note, "\n") {
@@ -109,7 +109,7 @@ func (k Key) verify(text string, sig []byte) (seconds uint64, ok bool) {
 
 // generation reports whether an origin is that of a log, or of a later generation of it.
 func generation(origin, log string) bool {
-	return origin == log || strings.HasPrefix(origin, log) && regexp.MustCompile(`^/g([2-9]|[1-9][0-9]+)$`).MatchString(origin[len(log):])
+	return origin == log || strings.HasPrefix(origin, log) && regexp.MustCompile(`^/g([2-9]|[1-9][0-9]+)-[0-9]{8}T[0-9]{6}Z$`).MatchString(origin[len(log):])
 }
 
 // Checkpoint is the root of a log at a size (C2SP tlog-checkpoint).

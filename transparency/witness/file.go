@@ -18,7 +18,6 @@ import (
 // Seen is the checkpoint of a log that a witness co-signed last.
 type Seen struct {
 	Origin string    `json:"origin"`
-	Era    uint64    `json:"era,omitempty"`
 	Size   uint64    `json:"size"`
 	Root   tlog.Hash `json:"root"`
 	At     time.Time `json:"at"`
@@ -100,7 +99,7 @@ func (f *File) keep(log string, s Seen) error {
 	for name, was := range f.kept.Logs {
 		next.Logs[name] = was
 	}
-	if was, ok := next.Logs[log]; ok && was.Era != s.Era {
+	if was, ok := next.Logs[log]; ok && was.Origin != s.Origin {
 		next.Former = append(next.Former[max(0, len(next.Former)+1-maxFormer):len(next.Former):len(next.Former)], was)
 	}
 	next.Logs[log] = s

@@ -104,7 +104,7 @@ func (w *Witness) serve(rw http.ResponseWriter, r *http.Request) answer {
 }
 
 // log returns the name of the log that an origin belongs to, its keys, and the era.
-func (w *Witness) log(origin string) (name string, keys []transparency.PublicKey, era uint64) {
+func (w *Witness) log(origin string) (name string, keys []transparency.PublicKey, era transparency.EraID) {
 	for _, k := range w.o.Logs {
 		n, ok := transparency.EraOf(origin, k.Name)
 		switch {
@@ -133,11 +133,12 @@ func (w *Witness) add(q *request) answer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before, seen := w.o.File.Seen(name)
+	former, _ := transparency.EraOf(before.Origin, name) // the first one, if nothing was seen
 	switch {
-	case seen && era < before.Era:
+	case seen && era.Compare(former) < 0:
 		return plain(http.StatusNotFound, "the log has begun a later era, and the checkpoint is of an earlier one")
-	case seen && era > before.Era:
-		w.o.Log.Warn("a log goes on in a new era: its registry was restored from a backup", "log", name, "era", era, "size before", before.Size, "size now", q.checkpoint.Size)
+	case seen && era != former:
+		w.o.Log.Warn("a log goes on in a new era: its registry was restored from a backup", "log", name, "origin", q.checkpoint.Origin, "size before", before.Size, "size now", q.checkpoint.Size)
 		seen, before = false, Seen{}
 	}
 	if a, ok := w.judge(q, before, seen); !ok {
@@ -146,7 +147,7 @@ func (w *Witness) add(q *request) answer {
 	at := w.o.Now().UTC()
 	line, err := w.o.Key.Cosign(q.text, at)
 	if err == nil && (!seen || before.Size != q.checkpoint.Size) {
-		err = w.o.File.keep(name, Seen{Origin: q.checkpoint.Origin, Era: era, Size: q.checkpoint.Size, Root: q.checkpoint.Root, At: at, Note: string(q.note)})
+		err = w.o.File.keep(name, Seen{Origin: q.checkpoint.Origin, Size: q.checkpoint.Size, Root: q.checkpoint.Root, At: at, Note: string(q.note)})
 	}
 	if err != nil {
 		w.o.Log.Error("a checkpoint can't be kept, and is not co-signed", "log", name, "error", err.Error())

@@ -273,7 +273,14 @@ func TestEras(t *testing.T) {
 		origin string
 		old    int64
 		status int
-	}{{origin, 0, 200}, {origin + "/g3", 20, 409}, {origin + "/g3", 0, 200}, {origin, 20, 404}, {origin + "/g2", 0, 404}, {origin + "/g3", 20, 200}, {origin + "/g03", 0, 404}} {
+	}{
+		{origin, 0, 200},
+		{origin + "/g3-20310502T100000Z", 20, 409}, {origin + "/g3-20310502T100000Z", 0, 200},
+		{origin, 20, 404}, {origin + "/g2-20320502T100000Z", 0, 404}, {origin + "/g03-20310502T100000Z", 0, 404},
+		{origin + "/g3-20310502T100000Z", 20, 200},
+		// The same backup was restored once more, to another place: that is a new era, too, and only one of both goes on.
+		{origin + "/g3-20310502T100001Z", 20, 409}, {origin + "/g3-20310502T100001Z", 0, 200}, {origin + "/g3-20310502T100000Z", 20, 404},
+	} {
 		if status, _, text := s.add(t, x.request(t, key, tt.origin, tt.old, "")); status != tt.status {
 			t.Fatalf("%s from %d: %d %q", tt.origin, tt.old, status, text)
 		}

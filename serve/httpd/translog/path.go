@@ -3,12 +3,14 @@ package translog
 import (
 	"strconv"
 	"strings"
+
+	"github.com/stele-id/stele/transparency"
 )
 
 // part is what a path below the root of the log names.
 type part struct {
 	name  string // "checkpoint", "generations", "key", "tile" or "entries"
-	era   uint64 // of a path below the origin of a later era; 0: the path is below the root
+	era   string // how the origin of a later era ends, of a path below it; "": the path is below the root
 	level int    // of a tile
 	n     uint64
 	width int // 256: a full tile
@@ -19,18 +21,16 @@ const fullWidth = 256
 // parsePath reads a path as tlog-tiles has it, and nothing that means the same in another spelling: what caches keep for ever has one
 // address.
 func parsePath(path string) (p part, ok bool) {
-	if rest, isEra := strings.CutPrefix(path, "g"); isEra {
-		if number, below, found := strings.Cut(rest, "/"); found {
-			if p.era, ok = parseNumber(number, 1<<62); !ok || p.era < 2 {
-				return part{}, false
-			}
-			path = below
+	if era, below, found := strings.Cut(path, "/"); found && strings.HasPrefix(era, "g") {
+		if _, ok := transparency.EraOf("/"+era, ""); !ok {
+			return part{}, false
 		}
+		p.era, path = "/"+era, below
 	}
 	switch path {
 	case "checkpoint", "generations", "key":
 		p.name = path
-		return p, p.era == 0 || path == "checkpoint"
+		return p, p.era == "" || path == "checkpoint"
 	}
 	rest, ok := strings.CutPrefix(path, "tile/")
 	if !ok {

@@ -155,7 +155,7 @@ func (h *Handler) read(ctx context.Context, lately bool) (*checkpoint, error) {
 
 // isOf reports whether a path may be about a checkpoint: one below the origin of an era is about that era.
 func (c *checkpoint) isOf(p part) bool {
-	return c != nil && (p.era == 0 || strings.HasSuffix(c.origin, "/g"+strconv.FormatUint(p.era, 10)))
+	return c != nil && strings.HasSuffix(c.origin, p.era)
 }
 
 func (h *Handler) checkpoint(ctx context.Context, p part, site Site) error {
@@ -257,14 +257,14 @@ func (h *Handler) tile(r *http.Request, p part, site Site) error {
 // keep returns for how long caches may keep a tile. After a restore other leaves have the numbers of those that were lost, so that a
 // tile that is not older than the era has an address for ever only below the era's own origin.
 func (h *Handler) keep(ctx context.Context, c *checkpoint, p part) (string, error) {
-	if p.era != 0 {
+	if p.era != "" {
 		return forEver, nil
 	}
 	s, err := h.o.Log.Status(ctx)
 	if err != nil {
 		return "", err
 	}
-	if len(s.Eras) > 1 && p.end() > s.Eras[len(s.Eras)-1].Size {
+	if n := len(s.Eras); n > 0 && s.Eras[n-1].Number > 1 && p.end() > s.Eras[n-1].Size {
 		return forMinute, nil
 	}
 	return forEver, nil

@@ -10,22 +10,22 @@ import (
 
 func TestParsePath(t *testing.T) {
 	for path, want := range map[string]part{
-		"checkpoint":                    {name: "checkpoint"},
-		"generations":                   {name: "generations"},
-		"key":                           {name: "key"},
-		"g2/checkpoint":                 {name: "checkpoint", era: 2},
-		"tile/0/000":                    {name: "tile", width: 256},
-		"tile/0/x001/x234/067":          {name: "tile", n: 1234067, width: 256},
-		"tile/63/001.p/255":             {name: "tile", level: 63, n: 1, width: 255},
-		"tile/entries/067.p/1":          {name: "entries", n: 67, width: 1},
-		"g17/tile/entries/x999/067.p/9": {name: "entries", era: 17, n: 999067, width: 9},
+		"checkpoint":                     {name: "checkpoint"},
+		"generations":                    {name: "generations"},
+		"key":                            {name: "key"},
+		"g2-20310502T100000Z/checkpoint": {name: "checkpoint", era: "/g2-20310502T100000Z"},
+		"tile/0/000":                     {name: "tile", width: 256},
+		"tile/0/x001/x234/067":           {name: "tile", n: 1234067, width: 256},
+		"tile/63/001.p/255":              {name: "tile", level: 63, n: 1, width: 255},
+		"tile/entries/067.p/1":           {name: "entries", n: 67, width: 1},
+		"g17-20310502T100000Z/tile/entries/x999/067.p/9": {name: "entries", era: "/g17-20310502T100000Z", n: 999067, width: 9},
 	} {
 		if got, ok := parsePath(path); !ok || got != want {
 			t.Errorf("%s: %+v %v", path, got, ok)
 		}
 	}
 	for _, path := range []string{
-		"", "/", "checkpoint/", "Checkpoint", "g1/checkpoint", "g02/checkpoint", "g2/key", "g2", "g/checkpoint", "tile", "tile/", "tile/0", "tile/0/", "tile/0/0", "tile/0/00", "tile/0/0000",
+		"", "/", "checkpoint/", "Checkpoint", "g1/checkpoint", "g02/checkpoint", "g2/key", "g2", "g/checkpoint", "g2-/checkpoint", "g2-20310502T100000/checkpoint", "g2-20311502T100000Z/checkpoint", "g2-20310502T100000Z/key", "tile", "tile/", "tile/0", "tile/0/", "tile/0/0", "tile/0/00", "tile/0/0000",
 		"tile/00/000", "tile/64/000", "tile/-1/000", "tile/+1/000", "tile/0/x000/001", "tile/0/001/001", "tile/0/x001", "tile/0/x001/", "tile/0/000.p/0", "tile/0/000.p/256", "tile/0/000.p/01", "tile/0/000.p/",
 		"tile/0/000.p", "tile/0/000.p/1/", "tile/0/000/", "tile/0/x001/x001/x001/x001/001", "tile/data/000", "tile/0/%30%30%30", "tile/entries/000.p/1?x", "../checkpoint", "tile/0/\u0661\u0661\u0661",
 	} {
@@ -49,7 +49,7 @@ func TestWithin(t *testing.T) {
 
 // What is read is written in one way.
 func FuzzParsePath(f *testing.F) {
-	for _, path := range []string{"checkpoint", "g2/checkpoint", "tile/0/x001/x234/067", "tile/63/001.p/255", "g3/tile/entries/067.p/1", "tile/0/x000/001", "tile/00/000"} {
+	for _, path := range []string{"checkpoint", "g2/checkpoint", "g2-20310502T100000Z/checkpoint", "tile/0/x001/x234/067", "tile/63/001.p/255", "g3/tile/entries/067.p/1", "tile/0/x000/001", "tile/00/000"} {
 		f.Add(path)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
@@ -66,8 +66,8 @@ func FuzzParsePath(f *testing.F) {
 
 func (p *part) path() string {
 	text := ""
-	if p.era > 0 {
-		text = fmt.Sprintf("g%d/", p.era)
+	if p.era != "" {
+		text = p.era[1:] + "/"
 	}
 	switch p.name {
 	case "tile":
