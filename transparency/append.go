@@ -179,17 +179,22 @@ func (l *Log) entries(ctx context.Context, list []entry, size uint64, before mar
 func (l *Log) content(ctx context.Context, list []entry) error {
 	var ids []stele.ID
 	var at []int
+	var spaces map[stele.NamespaceKey][]*entry
 	for i := range list {
 		e := &list[i]
-		if e.record != nil {
-			continue
-		}
-		if e.change.ID.IsValid() {
+		switch {
+		case e.record != nil:
+		case e.change.ID.IsValid():
 			ids, at = append(ids, e.change.ID), append(at, i)
-			continue
+		default:
+			if spaces == nil {
+				spaces = map[stele.NamespaceKey][]*entry{}
+			}
+			spaces[e.change.Namespace] = append(spaces[e.change.Namespace], e)
 		}
-		var err error
-		if e.space, err = l.namespaceVersion(ctx, e.change.Namespace, e.change.Version); err != nil {
+	}
+	for key, entries := range spaces {
+		if err := l.namespaceVersions(ctx, key, entries); err != nil {
 			return err
 		}
 	}
@@ -268,20 +273,25 @@ func (l *Log) recordVersion(ctx context.Context, current *stele.Record, id stele
 	return rec, nil
 }
 
-// namespaceVersion returns a version of a namespace; nil if it was not kept.
-func (l *Log) namespaceVersion(ctx context.Context, key stele.NamespaceKey, version uint64) (*stele.Namespace, error) {
+// namespaceVersions reads the versions of a namespace that changes made, which come in their order; it leaves out those that were not kept. The history,
+// which begins with the last version, is read once for all of them: a namespace may have changed many times.
+func (l *Log) namespaceVersions(ctx context.Context, key stele.NamespaceKey, list []*entry) error {
 	for ns, err := range l.o.Source.NamespaceHistory(ctx, key) {
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if ns.Version <= version {
-			if ns.Version == version {
-				return ns, nil
-			}
+		for len(list) > 0 && list[len(list)-1].change.Version > ns.Version { // it was not kept
+			list = list[:len(list)-1]
+		}
+		if len(list) == 0 {
 			break
 		}
+		if e := list[len(list)-1]; e.change.Version == ns.Version {
+			e.space = ns
+			list = list[:len(list)-1]
+		}
 	}
-	return nil, nil
+	return nil
 }
 
 // secrets gives each entry its seed, and the key of its blinded name. It returns the keys of names whose first version is in the batch, if

@@ -158,39 +158,93 @@ func (l *Log) change(ctx context.Context, leaf uint64) (stele.Change, error) {
 	return stele.Change{}, otherFeed()
 }
 
-// leaves returns the leaves from first on, count of them, as they were logged: from the feed, and from the versions that
-// the changes made. Each is compared with its hash.
-func (l *Log) leaves(ctx context.Context, first uint64, tile []byte, count int) ([]entry, error) {
-	list := make([]entry, 0, count)
-	for c, err := range l.o.Source.Changes(ctx, first) {
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, entry{change: c, kept: readKept(tile, int((c.Seq-1)%tileWidth))})
-		if len(list) == count {
-			break
-		}
-	}
-	if len(list) != count {
-		return nil, otherFeed()
-	}
-	if err := l.content(ctx, list); err != nil {
-		return nil, err
-	}
+// readTogether is how many leaves are made again at once: their records are in memory then, and a record may have a megabyte.
+const readTogether = 32
+
+// leaves returns the texts of leaves of a tile of level 0, from the first one on, count of them: as they were logged, from the feed, and from
+// the versions that the changes made. Each is compared with its hash.
+func (l *Log) leaves(ctx context.Context, n uint64, count int) ([]Leaf, error) {
 	p, err := l.load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for i := range list {
-		if err := l.again(ctx, p, &list[i], first+uint64(i)); err != nil {
+	list := make([]Leaf, 0, count)
+	for len(list) < count {
+		first := n*tileWidth + uint64(len(list))
+		part, err := l.part(ctx, first, min(readTogether, count-len(list)))
+		if err != nil {
 			return nil, err
+		}
+		if err := l.remake(ctx, p, part, first, nil); err != nil {
+			return nil, err
+		}
+		for i := range part {
+			list = append(list, part[i].leaf)
 		}
 	}
 	return list, nil
 }
 
+// part returns what the log and the feed have of some leaves of one tile. NotFound if the tile does not have them.
+func (l *Log) part(ctx context.Context, first uint64, count int) ([]entry, error) {
+	tile, err := l.o.Cells.LogCell(ctx, tileCell(0, first/tileWidth))
+	if err != nil {
+		return nil, err
+	}
+	at := int(first % tileWidth)
+	if leavesIn(tile) < at+count {
+		return nil, noTile()
+	}
+	list := make([]entry, 0, count)
+	for c, err := range l.o.Source.Changes(ctx, first) {
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, entry{change: c, kept: readKept(tile, at+len(list))}); len(list) == count {
+			return list, nil
+		}
+	}
+	return nil, otherFeed()
+}
+
+// remake makes the leaves of entries again. If one is not what the log has, it calls report, or returns the error if report is nil.
+func (l *Log) remake(ctx context.Context, p *position, list []entry, first uint64, report func(e *entry, leaf uint64)) error {
+	if err := l.content(ctx, list); err != nil {
+		return err
+	}
+	for i := range list {
+		e, leaf := &list[i], first+uint64(i)
+		err := l.again(ctx, p, e, leaf)
+		switch {
+		case err == nil:
+		case report == nil || stele.KindOf(err) != stele.Internal:
+			return err
+		default:
+			report(e, leaf)
+		}
+		e.record, e.space = nil, nil
+	}
+	return nil
+}
+
 // again makes the leaf of an entry again, with what is kept of it.
+//
+// A redaction erases content and seed with one commit. If it came after the seed was read, the content of the seed is not there any more, which
+// is not damage: what is kept of the leaf is read again then.
 func (l *Log) again(ctx context.Context, p *position, e *entry, leaf uint64) error {
+	err := l.againAs(ctx, p, e, leaf)
+	if stele.KindOf(err) != stele.Internal {
+		return err
+	}
+	now, kerr := l.kept(ctx, leaf)
+	if kerr != nil || now.flags == e.kept.flags {
+		return err
+	}
+	e.kept = now
+	return l.againAs(ctx, p, e, leaf)
+}
+
+func (l *Log) againAs(ctx context.Context, p *position, e *entry, leaf uint64) error {
 	kind, name := subject(&e.change)
 	if e.kept.flags&flagErased != 0 {
 		was, err := l.erased(ctx, leaf)
@@ -259,20 +313,13 @@ func (l *Log) Entries(ctx context.Context, n uint64, width int) ([]byte, error) 
 	if width < 1 || width > tileWidth || n > maxTreeSize {
 		return nil, noTile()
 	}
-	tile, err := l.o.Cells.LogCell(ctx, tileCell(0, n))
-	if err != nil {
-		return nil, err
-	}
-	if leavesIn(tile) < width {
-		return nil, noTile()
-	}
-	list, err := l.leaves(ctx, n*tileWidth, tile, width)
+	list, err := l.leaves(ctx, n, width)
 	if err != nil {
 		return nil, err
 	}
 	var out, text []byte
 	for i := range list {
-		text = list[i].leaf.Append(text[:0])
+		text = list[i].Append(text[:0])
 		out = append(out, byte(len(text)>>8), byte(len(text)))
 		out = append(out, text...)
 	}

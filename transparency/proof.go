@@ -279,7 +279,7 @@ func (l *Log) Prove(ctx context.Context, w Wanted) (*Proof, error) {
 	if e.leaf.Name == "" {
 		proof.NameKey = e.key
 	}
-	if d, ok := e.documents(); ok && k.flags&flagNoted != 0 && !w.Entry {
+	if d, ok := e.documents(); ok && e.kept.flags&(flagNoted|flagErased) == flagNoted && !w.Entry {
 		public, full := e.seed.salts()
 		switch {
 		case w.Full:

@@ -38,16 +38,13 @@ func (l *Log) Verify(ctx context.Context, report func(*stele.Message)) error {
 
 func (l *Log) verifyLeaves(ctx context.Context, p *position, report func(*stele.Message)) error {
 	for n := uint64(0); n*tileWidth < p.Size; n++ {
-		tile, err := l.o.Cells.LogCell(ctx, tileCell(0, n))
-		if err != nil {
-			return err
-		}
 		count := int(min(p.Size-n*tileWidth, tileWidth))
-		if leavesIn(tile) < count {
+		err := l.verifyTile(ctx, p, n*tileWidth, count, report)
+		if stele.KindOf(err) == stele.NotFound {
 			report(stele.Messagef("log.tile-damaged", "The log lacks leaves: the cell {cell} is missing, damaged or too short.", tileCell(0, n)))
 			continue
 		}
-		if err := l.verifyTile(ctx, p, n*tileWidth, tile, count, report); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -55,37 +52,52 @@ func (l *Log) verifyLeaves(ctx context.Context, p *position, report func(*stele.
 }
 
 // verifyTile checks the leaves of one tile.
-func (l *Log) verifyTile(ctx context.Context, p *position, first uint64, tile []byte, count int, report func(*stele.Message)) error {
+func (l *Log) verifyTile(ctx context.Context, p *position, first uint64, count int, report func(*stele.Message)) error {
 	list := make([]entry, 0, count)
-	for c, err := range l.o.Source.Changes(ctx, first) {
+	for len(list) < count {
+		at := first + uint64(len(list))
+		part, err := l.part(ctx, at, min(readTogether, count-len(list)))
 		if err != nil {
 			return err
 		}
-		if list = append(list, entry{change: c, kept: readKept(tile, len(list))}); len(list) == count {
-			break
-		}
-	}
-	if err := l.content(ctx, list); err != nil {
-		return err
-	}
-	for i := range list {
-		e := &list[i]
-		if err := l.again(ctx, p, e, first+uint64(i)); err != nil {
-			if stele.KindOf(err) != stele.Internal {
-				return err
-			}
+		err = l.remake(ctx, p, part, at, func(e *entry, leaf uint64) {
 			_, name := subject(&e.change)
-			report(stele.Messagef("log.leaf-other-than-registry", "Change {change}, version {version} of {name}, is not what the log has of it.", first+uint64(i)+1, e.change.Version, name))
+			report(stele.Messagef("log.leaf-other-than-registry", "Change {change}, version {version} of {name}, is not what the log has of it.", leaf+1, e.change.Version, name))
+		})
+		if err != nil {
+			return err
 		}
+		list = append(list, part...)
 	}
 	return l.verifyIndex(ctx, p, first, list, report)
 }
 
 // verifyIndex checks that the leaves of a tile are found. All of them are in one run, or in none: a block has whole tiles.
 func (l *Log) verifyIndex(ctx context.Context, p *position, first uint64, list []entry, report func(*stele.Message)) error {
+	missing, err := l.notIndexed(ctx, p, first, list)
+	for range maxTries {
+		if err != nil || missing == nil || !l.overtaken(ctx, p) {
+			break
+		}
+		// The log has grown since it was read, and the run may have been merged with others, and removed.
+		if p, err = l.load(ctx); err != nil {
+			break
+		}
+		missing, err = l.notIndexed(ctx, p, first, list)
+	}
+	for _, leaf := range missing {
+		e := &list[leaf-first]
+		_, name := subject(&e.change)
+		report(stele.Messagef("log.leaf-not-found", "The log does not find change {change}, version {version} of {name}, by its name.", leaf+1, e.change.Version, name))
+	}
+	return err
+}
+
+// notIndexed returns those of the leaves of a tile that the index lacks.
+func (l *Log) notIndexed(ctx context.Context, p *position, first uint64, list []entry) ([]uint64, error) {
 	r, ok := runOf(p.Indexed, first)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	places := make([]place, len(list))
 	for i := range list {
@@ -93,13 +105,7 @@ func (l *Log) verifyIndex(ctx context.Context, p *position, first uint64, list [
 		places[i] = place{placeHash(kind, name, list[i].change.Version), first + uint64(i)}
 	}
 	r.sort(places)
-	missing, err := l.index.lacks(ctx, r, places)
-	for _, leaf := range missing {
-		e := &list[leaf-first]
-		_, name := subject(&e.change)
-		report(stele.Messagef("log.leaf-not-found", "The log does not find change {change}, version {version} of {name}, by its name.", leaf+1, e.change.Version, name))
-	}
-	return err
+	return l.index.lacks(ctx, r, places)
 }
 
 // verifyTiles checks the levels above the leaves, and the checkpoint.
@@ -129,8 +135,12 @@ func (l *Log) verifyTiles(ctx context.Context, p *position, report func(*stele.M
 	if err != nil || shown.Note == "" {
 		return err
 	}
+	now, err := l.read(ctx) // after the checkpoint: the log grows, and is signed, while it is verified
+	if err != nil {
+		return err
+	}
 	c, err := ParseCheckpoint(shown.Note)
-	if err == nil && c.Size <= p.Size {
+	if err == nil && c.Size <= now.Size {
 		clear(r.tiles)
 		root, err := tlog.TreeHash(int64(c.Size), r)
 		if err == nil && root == c.Root {
