@@ -213,7 +213,8 @@ type Upkeep interface {
 	Sealed(ctx context.Context) (string, error)
 
 	// Purge removes from the store's files what commits have erased: the content of
-	// erased versions, of the version that was current before, and where they led. It
+	// erased versions, of the version that was current before, where they led, and former
+	// values of cells, which may have been about them. It
 	// returns once no file of the store holds it. Copies that others keep (backups, a
 	// database's log and its archive) are not the store's. It may take as long as
 	// rewriting the whole store, and writes or reads may have to wait meanwhile.

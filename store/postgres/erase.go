@@ -104,7 +104,7 @@ func (s *Store) Purge(ctx context.Context) error {
 	whole, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.closing, cancel)()
-	for _, table := range []string{"history", "names", "places"} {
+	for _, table := range []string{"history", "names", "places", "cells"} {
 		err := s.tellOnce(whole, func(ctx context.Context, conn *pgxpool.Conn) error {
 			_, err := conn.Exec(ctx, `VACUUM (FULL) `+table)
 			return err

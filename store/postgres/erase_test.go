@@ -34,7 +34,7 @@ func filesWith(t *testing.T, folder, text string) (found []string) {
 }
 
 // TestEraseFiles: after Purge no file of a table or index holds what was erased, in the
-// table itself, in TOAST, or in an index.
+// table itself, in TOAST, or in an index, and in cells.
 func TestEraseFiles(t *testing.T) {
 	s := opened(t, migrated(t, server), Options{})
 	const secret = "kolibri-geheimnis"
@@ -63,13 +63,17 @@ func TestEraseFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	cell := stele.CellChange{Name: "proposal", After: []byte(secret + noise(10))} // of the record, or what the log keeps of it
+	if err := s.Apply(t.Context(), &stele.Commit{Cells: []stele.CellChange{cell}}); err != nil {
+		t.Fatal(err)
+	}
 	if len(look()) < 3 { // names, places, history or TOAST
 		t.Fatalf("the text is in %v only; the test does not look where it is kept", look())
 	}
 	blank := *withVersion(r)
 	blank.Targets, blank.Metadata = nil, nil
 	blank.Withheld = stele.Withheld{Redacted: blank.Version, Erased: blank.Version - 1}
-	if err := s.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{&blank}}); err != nil {
+	if err := s.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{&blank}, Cells: []stele.CellChange{{Name: cell.Name, Before: cell.After}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Purge(t.Context()); err != nil {
