@@ -196,6 +196,17 @@ func (d *Disclosing) disclose(ctx context.Context, kind Kind, name string, versi
 	if shown || s.Leaf != "" {
 		return s, true, nil
 	}
+	// It may have been erased since the table was made, by a redaction.
+	if now, err := d.l.kept(ctx, s.Index); err != nil {
+		return s, false, err
+	} else if now.flags&flagErased != 0 {
+		was, err := d.l.erased(ctx, s.Index)
+		s.Leaf, s.NameKey, s.Seed = was.Leaf, was.Key, Key{}
+		if s.Listed {
+			s.NameKey = Key{}
+		}
+		return s, err == nil, err
+	}
 	made, err := leaf(&s)
 	if err != nil {
 		return s, false, err

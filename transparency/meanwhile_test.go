@@ -148,3 +148,32 @@ func TestNamespaceHistoryIsReadOnce(t *testing.T) {
 	}
 	h.wantSound()
 }
+
+// What a bundle discloses of a version that is redacted while the bundle is written is the leaf itself.
+func TestDisclosedMeanwhile(t *testing.T) {
+	h := newHouse(t, nil)
+	for _, name := range []string{"ark:99999/x", "ark:12345/x"} {
+		h.put(name, "https://example.org/1")
+		h.put(name, "https://example.org/2")
+		h.catchUp()
+		p, err := h.log.load(h.ctx)
+		h.must(err)
+		d, err := h.log.Disclose(h.ctx, p.Size, func(*stele.Change) bool { return true }, nil)
+		h.must(err)
+		_, err = h.r.Redact(h.ctx, h.id(name), 0, "a court order")
+		h.must(err)
+		for version := uint64(1); version <= 2; version++ {
+			logged, err := h.store.Version(h.ctx, h.id(name), version)
+			h.must(err)
+			s, ok, err := d.Record(h.ctx, logged, false)
+			h.must(err)
+			leaf, err := s.RecordLeaf(logged)
+			h.must(err)
+			kept, err := h.log.kept(h.ctx, s.Index)
+			h.must(err)
+			if !ok || leaf.Hash() != kept.hash || s.Seed != (Key{}) {
+				t.Errorf("version %d of %s: %+v", version, name, s)
+			}
+		}
+	}
+}

@@ -174,13 +174,13 @@ func (r *reader) readCheckpoint(in io.Reader) error {
 		return wrong("bundle.checkpoint-of-other", "the checkpoint is of another log, or of another size, than bundle.json says")
 	}
 	r.report.Checkpoint = c
-	for t := range transparency.TilesAbove(c.Size) {
-		if r.above = append(r.above, t); len(r.above) > maxFiles {
-			break // NewTileCheck refuses such a size
-		}
+	if r.tiles, err = transparency.NewTileCheck(c); err != nil {
+		return err // the size may be any number: the list of its tiles is not made before
 	}
-	r.tiles, err = transparency.NewTileCheck(c)
-	return err
+	for t := range transparency.TilesAbove(c.Size) {
+		r.above = append(r.above, t)
+	}
+	return nil
 }
 
 func (r *reader) readEras(in io.Reader) error {

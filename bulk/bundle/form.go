@@ -152,6 +152,7 @@ const (
 
 	maxLine  = 5 << 20 // a document and what is beside it
 	maxSmall = 1 << 20 // a file that is read as a whole
+	maxHeld  = 1 << 29 // a file whose lines are kept while the rest is read
 	maxFile  = 1 << 33 // what the header of a tar can say
 	maxFiles = 20_000_000
 )

@@ -163,6 +163,9 @@ func (w *writer) put(name string, data []byte) error {
 	if len(w.head.Origin) > 0 && len(folderName(w.head.Origin))+1+len(name) > maxTarName {
 		return &stele.Error{Op: opWrite, Kind: stele.Internal, Err: stele.Messagef("bundle.name-too-long", `the name "{file}" is too long for an archive`, name)}
 	}
+	if p := rank(name); p >= 0 && int64(len(data)) > parts[p].most {
+		return &stele.Error{Op: opWrite, Kind: stele.Exhausted, Err: stele.Messagef("bundle.file-would-be-too-long", "{file} would have {size} bytes, which is more than a bundle may have in it; make bundles of several prefixes", name, len(data))}
+	}
 	mtime := tarTime(w.head.At)
 	h := tarHeader(folderName(w.head.Origin)+"/"+name, int64(len(data)), mtime)
 	var zero [blockSize]byte
