@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -32,6 +33,10 @@ type LogKey struct {
 	Seed    []byte // the private key (RFC 8032, section 5.1.5)
 	Created time.Time
 	Retired time.Time // zero: it signs
+
+	// Lost says that the private key is there, and can't be decrypted: the secret key that it is encrypted under is not at hand. Then Seed is nil.
+	Lost   bool
+	sealed secret.Value // if it is lost: kept as it is, should that key be found again
 }
 
 // storedLogKeys are the keys as their cell has them.
@@ -65,13 +70,18 @@ func (r *Registrar) LogOrigin(ctx context.Context) (LogKeys, error) {
 	return keys, nil
 }
 
-// LogKeys returns the keys of the log with their private halves; the zero value if none was set up. Only an administrator may.
+// LogKeys returns the keys of the log with their private halves; the zero value if none was set up. Conflict if that of the last key can't be decrypted:
+// the log is not signed by earlier keys alone. Only an administrator may.
 func (r *Registrar) LogKeys(ctx context.Context) (LogKeys, error) {
 	const op = "show log keys"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
 		return LogKeys{}, err
 	}
 	keys, _, err := r.logKeys(ctx, op)
+	if n := len(keys.Keys); err == nil && n > 0 && keys.Keys[n-1].Lost {
+		last := &keys.Keys[n-1]
+		return LogKeys{}, r.OpenSecret((&storedLogKey{Public: last.Public}).place(), &last.sealed)
+	}
 	return keys, err
 }
 
@@ -93,12 +103,17 @@ func (r *Registrar) logKeys(ctx context.Context, op string) (LogKeys, []byte, er
 	keys := LogKeys{Origin: s.Origin, By: s.By, Changed: s.Changed}
 	for i := range s.Keys {
 		k := &s.Keys[i]
+		kept := LogKey{Public: k.Public, Created: k.Created, Retired: k.Retired}
 		if !k.Seed.IsZero() {
-			if err := r.OpenSecret(k.place(), &k.Seed); err != nil {
-				return LogKeys{}, nil, err
+			err := k.Seed.Open(r.o.Secrets, k.place())
+			if _, missing := errors.AsType[*secret.MissingError](err); missing {
+				kept.Lost, kept.sealed = true, k.Seed
+			} else if err != nil {
+				return LogKeys{}, nil, tellSecret("decrypt secret", err)
 			}
+			kept.Seed = k.Seed.Clear()
 		}
-		keys.Keys = append(keys.Keys, LogKey{Public: k.Public, Seed: k.Seed.Clear(), Created: k.Created, Retired: k.Retired})
+		keys.Keys = append(keys.Keys, kept)
 	}
 	return keys, value, nil
 }
@@ -144,7 +159,9 @@ func (r *Registrar) sealLogKeys(ctx context.Context, keys *LogKeys) (value []byt
 	s := storedLogKeys{Origin: keys.Origin, By: keys.By, Changed: keys.Changed}
 	for _, k := range keys.Keys {
 		kept := storedLogKey{Public: k.Public, Created: k.Created, Retired: k.Retired}
-		if k.Seed != nil {
+		if k.Lost {
+			kept.Seed = k.sealed
+		} else if k.Seed != nil {
 			kept.Seed = secret.NewValue(k.Seed)
 			if err := r.SealSecret(ctx, kept.place(), &kept.Seed); err != nil {
 				return nil, "", err

@@ -113,7 +113,7 @@ func (r *Registry) RetireLogKeys(ctx context.Context) (*transparency.Keys, error
 		at := r.now().UTC().Truncate(time.Second)
 		for i := range keys.Keys[:len(keys.Keys)-1] {
 			k := &keys.Keys[i]
-			if k.Seed = nil; k.Retired.IsZero() || k.Retired.After(at) {
+			if k.Seed, k.Lost = nil, false; k.Retired.IsZero() || k.Retired.After(at) {
 				k.Retired = at
 			}
 		}

@@ -27,7 +27,11 @@ type Log interface {
 
 // SetUpLog makes the first key of the log, if there is none.
 func (f *Local) SetUpLog(ctx context.Context, origin string) (apijson.Log, error) {
-	if _, err := f.Registry.SetUpLog(ctx, origin); err != nil {
+	have, err := f.Registry.LogPublicKeys(ctx)
+	if err == nil && (have == nil || origin != "" && origin != have.Origin) { // a key that is lost can be rolled, and need not be decrypted for it
+		_, err = f.Registry.SetUpLog(ctx, origin)
+	}
+	if err != nil {
 		return apijson.Log{}, err
 	}
 	return f.Registry.LogStatus(ctx)
