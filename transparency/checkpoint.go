@@ -125,7 +125,32 @@ type Published struct {
 	At   time.Time `json:"at"`   // when it was signed
 }
 
-// Published returns the last checkpoint; the zero one if there is none yet.
+// Shown returns the last checkpoint for readers; the zero one if there is none yet. Unavailable if it is one of the generation before a restore: the backup has
+// it, it is smaller than what readers have seen of that generation, and they would take it for a log that has shrunk.
+func (l *Log) Shown(ctx context.Context) (p Published, err error) {
+	p, err = l.Published(ctx)
+	if err != nil || p.Note == "" {
+		return p, err
+	}
+	c, err := ParseCheckpoint(p.Note)
+	if err != nil {
+		return Published{}, damaged(checkpointCell)
+	}
+	at, err := l.read(ctx)
+	if err != nil {
+		return Published{}, err
+	}
+	now, err := l.o.Source.Position(ctx)
+	if err != nil {
+		return Published{}, err
+	}
+	if n := len(at.Eras); n > 0 && at.Eras[n-1].Generation == now.Generation && originEnd(c.Origin) == at.Eras[n-1].id().String() {
+		return p, nil
+	}
+	return Published{}, &stele.Error{Op: "show log", Kind: stele.Unavailable, Err: stele.Messagef("log.not-signed-since-restore", "the registry was restored from a backup, and its log was not signed since; try again in a moment")}
+}
+
+// Published returns the last checkpoint; the zero one if there is none yet. It may be of the generation before a restore.
 func (l *Log) Published(ctx context.Context) (p Published, err error) {
 	p, _, err = l.published(ctx)
 	return p, err
@@ -162,11 +187,25 @@ func (l *Log) sign(ctx context.Context, keys *Keys) (Published, error) {
 		return Published{}, err
 	}
 	c := Checkpoint{Origin: eraOrigin(keys.Origin, at.Eras), Size: at.Size}
-	if c.Root, err = tlog.TreeHash(int64(at.Size), newHashReader(ctx, l.o.Cells)); err != nil {
+	old, err := ParseCheckpoint(before.Note)
+	if err != nil || old.Origin != c.Origin {
+		old = nil
+	}
+	if old != nil && old.Size > c.Size {
+		return before, l.confirm(ctx, at, old) // another server was faster
+	}
+	hashes := newHashReader(ctx, l.o.Cells)
+	if c.Root, err = tlog.TreeHash(int64(at.Size), hashes); err != nil {
 		return Published{}, err
 	}
-	if old, err := ParseCheckpoint(before.Note); err == nil && old.Origin == c.Origin && old.Size > c.Size {
-		return before, nil // another server was faster
+	if old != nil {
+		root, err := tlog.TreeHash(int64(old.Size), hashes)
+		if err != nil {
+			return Published{}, err
+		}
+		if root != old.Root {
+			return Published{}, otherLog(old)
+		}
 	}
 	signers := l.signers(keys, c.Origin)
 	if len(signers) == 0 {
@@ -181,6 +220,26 @@ func (l *Log) sign(ctx context.Context, keys *Keys) (Published, error) {
 	}
 	p := Published{Note: string(text), At: l.o.Now().UTC()}
 	return p, l.publish(ctx, cell, p)
+}
+
+// confirm returns an error if the log is smaller than its last checkpoint, which it never is: another server adds leaves first, and signs then. A copy of the
+// registry that lags may show both in another order.
+func (l *Log) confirm(ctx context.Context, before *position, old *Checkpoint) error {
+	now, err := l.read(ctx)
+	if err == nil && now.Size < old.Size && string(now.cell) == string(before.cell) {
+		if l.o.Lagging != nil {
+			if _, lags := l.o.Lagging(); lags {
+				return nil
+			}
+		}
+		err = otherLog(old)
+	}
+	return err
+}
+
+// otherLog says that the log did not grow from its last checkpoint. A second checkpoint of another history would be signed evidence against the registry.
+func otherLog(old *Checkpoint) error {
+	return &stele.Error{Op: "sign checkpoint", Kind: stele.Internal, Err: stele.Messagef("log.other-than-signed", "the log is not the one whose {size} leaves were signed last, so it is not signed: its cells were lost or changed; restore a backup, or make one now and restore it, and the log goes on under the name of a new generation", old.Size)}
 }
 
 func noSigningKey() error {

@@ -91,6 +91,16 @@ func isEra(origin, log string) bool {
 	return ok
 }
 
+// originEnd returns how an origin ends if it is that of a later era; "" otherwise.
+func originEnd(origin string) string {
+	if i := strings.LastIndex(origin, "/"); i >= 0 {
+		if _, ok := parseEra(origin[i:]); ok {
+			return origin[i:]
+		}
+	}
+	return ""
+}
+
 // endsAsEra reports whether an origin ends as that of a later era does, or may be taken for it.
 func endsAsEra(origin string) bool {
 	rest, ok := strings.CutPrefix(origin[strings.LastIndex(origin, "/")+1:], "g")

@@ -114,6 +114,12 @@ func (m *Monitor) checkpoint(ctx context.Context) (text []byte, c *Checkpoint, c
 	for try := 1; ; try++ {
 		text, err = m.Client.Checkpoint(ctx)
 		if errors.Is(err, errMissing) && m.State.last() != nil {
+			if try < staleTries { // a server that is being set up, or a web server before it, may not have it for a moment
+				if err := m.Client.Wait(ctx, staleWait); err != nil {
+					return nil, nil, nil, err
+				}
+				continue
+			}
 			err = wrong("log.gone", "the registry does not show its log any more, which had {size} entries", m.State.last().Size)
 		}
 		if err != nil {

@@ -37,8 +37,8 @@ func (l *Log) Run(ctx context.Context, s Signing) {
 		if errors.Is(err, stele.ErrSealed) { // it is meant to be read only
 			err, signed, unsigned = nil, l.o.Now(), nil
 		}
-		if err == nil && (signed.IsZero() || l.o.Now().Sub(signed) >= s.Interval) {
-			signed = l.o.Now()
+		if now := l.o.Now(); err == nil && (signed.IsZero() || now.Before(signed) || now.Sub(signed) >= s.Interval) { // the clock may be set back
+			signed = now
 			unsigned = l.signOnce(ctx, s)
 		}
 		if err == nil {

@@ -164,7 +164,7 @@ func monitorKeys(cmd *cobra.Command, texts []string) (keys []transparency.Public
 			text = string(b)
 		}
 		for line := range strings.Lines(text) { // a log whose key was rolled has several
-			if strings.TrimSpace(line) == "" {
+			if line = strings.TrimSpace(line); line == "" || line[0] == '#' { // as /.log/key has them
 				continue
 			}
 			k, err := transparency.ParsePublicKey(line)

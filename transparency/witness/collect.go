@@ -53,7 +53,7 @@ func ParseTarget(text string) (t Target, err error) {
 
 // Log is the log whose checkpoints are co-signed: a [transparency.Log].
 type Log interface {
-	Published(ctx context.Context) (transparency.Published, error)
+	Shown(ctx context.Context) (transparency.Published, error)
 	ProveGrowth(ctx context.Context, from, to uint64) (tlog.TreeProof, error)
 	AddCosignature(ctx context.Context, about transparency.Published, witness transparency.PublicKey, line string) error
 }
@@ -117,7 +117,7 @@ func (c *Collector) Run(ctx context.Context) {
 // Collect asks each witness once whose co-signature the last checkpoint does not have.
 func (c *Collector) Collect(ctx context.Context) {
 	c.begin()
-	p, err := c.Log.Published(ctx)
+	p, err := c.Log.Shown(ctx)
 	if err != nil || p.Note == "" {
 		return // the log says itself what is wrong
 	}

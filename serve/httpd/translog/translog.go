@@ -23,7 +23,7 @@ const Root = "/.log/"
 
 // Log is the part of a [transparency.Log] that a Handler reads.
 type Log interface {
-	Published(ctx context.Context) (transparency.Published, error)
+	Shown(ctx context.Context) (transparency.Published, error)
 	Status(ctx context.Context) (transparency.Status, error)
 	Tile(ctx context.Context, level int, n uint64, width int) ([]byte, error)
 	Entries(ctx context.Context, n uint64, width int) ([]byte, error)
@@ -138,7 +138,7 @@ func (h *Handler) read(ctx context.Context, lately bool) (*checkpoint, error) {
 	if age := now.Sub(at); lately && last != nil && age >= 0 && age < fresh {
 		return last, nil
 	}
-	p, err := h.o.Log.Published(ctx)
+	p, err := h.o.Log.Shown(ctx)
 	if err != nil || p.Note == "" {
 		return nil, err
 	}
