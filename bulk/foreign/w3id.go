@@ -124,13 +124,14 @@ func w3idFolders(files []treeFile) (list []*w3idFolder) {
 // w3idRows returns the namespaces and records of all folders.
 func (s *Source) w3idRows(base string, folders []*w3idFolder) (rows []bulk.Row) {
 	var tally w3idTally
+	work := webrules.MaxTreeWork
 	var never [][3]any // directives that never answer: file, line and text
 	under := ""        // a folder with rules: those below it need namespaces, as they have files of their own
 	for i, f := range folders {
 		// The path on the server is that of the base and of the folder.
 		_, after, _ := strings.Cut(base, "://")
 		_, root, _ := strings.Cut(after, "/")
-		o := webrules.Options{Schemes: s.o.Schemes, Base: base + escapePath(f.path[1:]), Path: "/" + root + f.path[1:]}
+		o := webrules.Options{Schemes: s.o.Schemes, Base: base + escapePath(f.path[1:]), Path: "/" + root + f.path[1:], Work: &work}
 		for _, g := range folders[i+1:] {
 			rest, ok := strings.CutPrefix(g.path, f.path)
 			if !ok { // paths are sorted

@@ -67,6 +67,15 @@ type zonePart struct {
 	spaces []zoneNames // of all files
 }
 
+// maxZoneName is how long a domain name can be: 255 bytes (RFC 1035, section 2.3.4), each of which may be written as a backslash and three
+// digits. Each record is kept with its origin, and an origin may be relative to the one before: without a bound, what is kept would
+// grow with the square of the file.
+const maxZoneName = 4 * 255
+
+func errZoneName() error {
+	return failf(stele.Invalid, "import.zone-name-too-long", "the name is longer than a domain name can be, which is 255 bytes")
+}
+
 // maxLeftTypes bounds the types of records that are counted apart. The types are words of the file, so that it could have any
 // number of them.
 const maxLeftTypes = 50
@@ -194,6 +203,9 @@ func (p *zonePart) entry(text string, line int) error {
 	} else {
 		owner = p.absolute(owner)
 	}
+	if len(owner) > maxZoneName {
+		return errZoneName()
+	}
 	if owner == "" {
 		return failf(stele.Invalid, "import.zone-origin-missing", "the record has no complete owner name; write $ORIGIN and the name of the zone before it")
 	}
@@ -236,7 +248,11 @@ func cmpOr(a, b string) string {
 func (p *zonePart) directive(name string, fields []string) error {
 	switch {
 	case name == "$ORIGIN" && len(fields) == 1:
-		if origin := p.absolute(fields[0]); origin != "" {
+		origin := p.absolute(fields[0])
+		if len(origin) > maxZoneName {
+			return errZoneName()
+		}
+		if origin != "" {
 			p.origin = origin
 			return nil
 		}

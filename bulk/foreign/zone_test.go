@@ -154,6 +154,31 @@ func TestZoneTypes(t *testing.T) {
 	}
 }
 
+// TestZoneOrigins: origins that are relative to each other do not grow without bound, since each record is kept with its origin.
+func TestZoneOrigins(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("$ORIGIN example.org.\n@ SOA a b 1 2 3 4 5\n")
+	for range 1000 {
+		b.WriteString("$ORIGIN " + strings.Repeat("a", 50) + "\nn TXT x\n")
+	}
+	b.WriteString(strings.Repeat("b.", 600) + " TXT x\n")
+	rows, _, err := readDOIs(t, "zone", foreign.Options{Prefix: "urn:example:"}, []byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for _, row := range rows {
+		if row.Err != nil && strings.Contains(row.Err.Error(), "longer than a domain name can be") {
+			refused++
+		} else if len(row.Text) > 1<<21 {
+			t.Errorf("a row has %d bytes", len(row.Text))
+		}
+	}
+	if refused < 980 {
+		t.Errorf("%d of %d rows are refused", refused, len(rows))
+	}
+}
+
 func TestZoneResumes(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("$ORIGIN example.org.\n$TTL 300\n@ SOA a b 1 2 3 4 5\n")

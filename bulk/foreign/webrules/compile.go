@@ -16,6 +16,10 @@ type Options struct {
 	Base    string   // what names of the folder begin with, in canonical form: https://w3id.org/ontology/
 	Path    string   // the same, as the server sees it: /ontology/
 	Folders []string // that are below the folder, without a slash at the end
+
+	// Work is what may still be done for all folders of an import; nil: each has what one folder may use. Compile takes from it
+	// what it does.
+	Work *int
 }
 
 // Refusal is a directive that can't be said here, and why.
@@ -43,6 +47,8 @@ type Result struct {
 	Idle    []*Rule      // directives that never answer
 	Read    int          // directives that are in Records and Rules
 	InRules int          // directives that are in Rules only
+
+	work int // that was done; see maxWork
 }
 
 // outcome is what a client gets: a URL or a template with a status, or a status that says that there is nothing. The
@@ -65,7 +71,9 @@ type compiler struct {
 	missing map[string]*Rule // names that some directives are for, and which have no record
 	used    map[*Rule]bool
 	related map[[2]*Rule]relation
-	left    int // work that may still be done; see maxWork
+	folders map[string]bool
+	places  map[string]int // of groups, by expression
+	left    int            // work that may still be done; see maxWork
 }
 
 var errWork = refusal("webrules.too-much-work", "what the folder answers for its names takes too long to find out; divide the folder, or leave out expressions that it does not need")
@@ -74,12 +82,20 @@ var errWork = refusal("webrules.too-much-work", "what the folder answers for its
 type group struct {
 	rule     *Rule // the first one
 	outcomes map[string]outcome
+	by       map[string]*Rule // the directives that answer so
 	err      error
 }
 
 // Compile returns what the directives of a folder are here. Directives that are not in the result are refused, or never answer.
 func Compile(list []*Rule, o Options) *Result {
-	c := &compiler{o: o, list: list, result: new(Result), byName: make(map[string][]int), refused: make(map[*Rule]error), missing: make(map[string]*Rule), used: make(map[*Rule]bool), related: make(map[[2]*Rule]relation), left: maxWork}
+	c := &compiler{o: o, list: list, result: new(Result), byName: make(map[string][]int), refused: make(map[*Rule]error), missing: make(map[string]*Rule), folders: make(map[string]bool, len(o.Folders)), used: make(map[*Rule]bool), related: make(map[[2]*Rule]relation), left: maxWork}
+	if o.Work != nil {
+		c.left = min(c.left, *o.Work)
+	}
+	most := c.left
+	for _, folder := range o.Folders {
+		c.folders[folder] = true
+	}
 	c.types = []string{anyType}
 	if slices.ContainsFunc(list, func(r *Rule) bool { return len(r.conditions) > 0 }) {
 		c.types = append(c.types, typesIn(list)...)
@@ -100,15 +116,19 @@ func Compile(list []*Rule, o Options) *Result {
 	c.makeRules()
 	c.result.InRules = len(c.used) - inRecords
 	c.settle()
+	if c.result.work = most - c.left; o.Work != nil {
+		*o.Work -= c.result.work
+	}
 	return c.result
 }
 
 func (c *compiler) isFolder(name string) bool {
-	return name == "" || slices.Contains(c.o.Folders, strings.TrimSuffix(name, "/"))
+	return name == "" || c.folders[strings.TrimSuffix(name, "/")]
 }
 
 // holds reports whether the conditions of a directive hold for a client and a name.
 func (c *compiler) holds(r *Rule, who client, name string) bool {
+	c.left -= max(0, len(r.conditions)-fewConditions)
 	return allHold(r.conditions, who, c.o.Path, name, c.isFolder)
 }
 
@@ -121,16 +141,17 @@ func (c *compiler) answer(who client, name string) (outcome, *Rule, error) {
 	own, others := c.byName[name], c.others
 	for len(own) > 0 || len(others) > 0 {
 		var r *Rule
-		if len(others) == 0 || len(own) > 0 && own[0] < others[0] {
+		mine := len(others) == 0 || len(own) > 0 && own[0] < others[0]
+		if mine {
 			r, own = c.list[own[0]], own[1:]
 		} else {
 			r, others = c.list[others[0]], others[1:]
-			if c.left--; c.left < 0 {
-				return outcome{}, r, errWork
-			}
-			if !r.mayMatch(name) {
-				continue
-			}
+		}
+		if c.left--; c.left < 0 {
+			return outcome{}, r, errWork
+		}
+		if !mine && !r.mayMatch(name) {
+			continue
 		}
 		switch {
 		case r.err != nil:
@@ -207,7 +228,7 @@ func (c *compiler) makeRecord(name string, of *Rule) {
 // directives of mod_rewrite from that file alone.
 func (c *compiler) folderOf(name string) string {
 	for i := range len(name) {
-		if name[i] == '/' && slices.Contains(c.o.Folders, name[:i]) {
+		if name[i] == '/' && c.folders[name[:i]] {
 			return name[:i]
 		}
 	}
@@ -301,11 +322,12 @@ func (c *compiler) makeRules() {
 
 // arrange puts the groups into the order of their rules: one whose names all belong to another comes before it.
 func (c *compiler) arrange() {
+	known := make(map[string]bool)
 	for _, r := range c.list {
-		c.left -= len(c.groups)
-		if r.never || r.err != nil || r.literal != nil || slices.ContainsFunc(c.groups, func(g *group) bool { return g.rule.pattern == r.pattern }) {
+		if r.never || r.err != nil || r.literal != nil || known[r.pattern] {
 			continue
 		}
+		known[r.pattern] = true
 		g := &group{rule: r, err: r.noForm}
 		at := slices.IndexFunc(c.groups, func(h *group) bool {
 			return c.left > 0 && h.rule.tree != nil && c.relate(r, h.rule) == within && c.relate(h.rule, r) != within
@@ -315,12 +337,16 @@ func (c *compiler) arrange() {
 		}
 		c.groups = slices.Insert(c.groups, at, g)
 	}
+	c.places = make(map[string]int, len(c.groups))
+	for i, g := range c.groups {
+		c.places[g.rule.pattern] = i
+	}
 }
 
 // evaluate finds out what the folder answers for all names of a group. An error says why that can't be said.
 func (c *compiler) evaluate(g *group) error {
-	place := slices.Index(c.groups, g)
-	g.outcomes = make(map[string]outcome)
+	place := c.places[g.rule.pattern]
+	g.outcomes, g.by = make(map[string]outcome), make(map[string]*Rule)
 	if c.left -= len(c.missing); c.left < 0 {
 		return errWork
 	}
@@ -330,20 +356,20 @@ func (c *compiler) evaluate(g *group) error {
 		}
 	}
 	for _, t := range c.types {
-		o, err := c.outcome(g, place, clientOf(t))
+		o, by, err := c.outcome(g, place, clientOf(t))
 		if err != nil {
 			return err
 		}
-		g.outcomes[t] = o
+		g.outcomes[t], g.by[t] = o, by
 	}
 	return nil
 }
 
-// outcome returns what a client gets for all names of a group that have no rule before it.
-func (c *compiler) outcome(g *group, place int, who client) (outcome, error) {
+// outcome returns what a client gets for all names of a group that have no rule before it, and which directive answers.
+func (c *compiler) outcome(g *group, place int, who client) (outcome, *Rule, error) {
 	for _, i := range c.others { // names of the rest have records
 		if c.left--; c.left < 0 {
-			return outcome{}, errWork
+			return outcome{}, nil, errWork
 		}
 		r := c.list[i]
 		if r.literal != nil && !slices.ContainsFunc(r.literal, g.rule.mayMatch) {
@@ -355,25 +381,26 @@ func (c *compiler) outcome(g *group, place int, who client) (outcome, error) {
 		}
 		if r.err != nil {
 			if r.pattern == g.rule.pattern {
-				return outcome{}, r.err
+				return outcome{}, nil, r.err
 			}
-			return outcome{}, errEarlier(r)
+			return outcome{}, nil, errEarlier(r)
 		}
 		if slices.ContainsFunc(r.conditions, func(x condition) bool { return x.isOfName() }) {
-			return outcome{}, refusal("webrules.condition-of-name", "whether line {line} answers depends on the path by a condition", r.Line)
+			return outcome{}, nil, refusal("webrules.condition-of-name", "whether line {line} answers depends on the path by a condition", r.Line)
 		}
 		if !c.holds(r, who, "\x00") { // a name that is not a folder
 			continue
 		}
 		if how == within {
-			return c.template(g.rule, r)
+			o, err := c.template(g.rule, r)
+			return o, r, err
 		}
-		if i := slices.IndexFunc(c.groups, func(h *group) bool { return h.rule.pattern == r.pattern }); i >= 0 && i < place && c.groups[i].err == nil {
+		if i, ok := c.places[r.pattern]; ok && i < place && c.groups[i].err == nil {
 			continue // its rule comes first
 		}
-		return outcome{}, refusal("webrules.overlap", "line {line} answers for some of its names, and which ones can't be said here", r.Line)
+		return outcome{}, nil, refusal("webrules.overlap", "line {line} answers for some of its names, and which ones can't be said here", r.Line)
 	}
-	return outcome{}, nil
+	return outcome{}, nil, nil
 }
 
 // template returns what a directive answers for all names of another.
@@ -497,11 +524,9 @@ func (c *compiler) emit() {
 		ns.Rules, of = list, owners
 		again = c.addExamples(ns, of)
 	}
-	for _, g := range c.groups {
-		for _, r := range c.list {
-			if r.pattern == g.rule.pattern && g.err != nil && !r.never && r.literal == nil {
-				c.refuse(r, g.err)
-			}
+	for _, r := range c.list {
+		if i, ok := c.places[r.pattern]; ok && c.groups[i].err != nil && !r.never && r.literal == nil {
+			c.refuse(r, c.groups[i].err)
 		}
 	}
 }

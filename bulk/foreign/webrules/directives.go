@@ -16,6 +16,12 @@ const (
 
 	// maxWork bounds what is done to find out what a folder answers, in steps of which a processor does some millions in a second.
 	maxWork = 10_000_000
+
+	// MaxTreeWork is the same for all folders of an import.
+	MaxTreeWork = 100 * maxWork
+
+	// fewConditions are those of a rule that count as one step with it.
+	fewConditions = 4
 )
 
 // directive is a line of the configuration of Apache httpd; see "Syntax of the configuration files" in its manual.

@@ -180,6 +180,12 @@ func (c *compiler) addExamples(ns *stele.Namespace, of []*group) (again bool) {
 		next[g]++
 		recorded := false
 		for _, name := range v.samples(rule.Fold) {
+			if c.left -= 1 + len(ns.Rules)/16; c.left < 0 {
+				for _, g := range of {
+					g.err = errWork
+				}
+				return false
+			}
 			if records[name] {
 				recorded = true
 				continue
@@ -222,8 +228,10 @@ func (c *compiler) addExamples(ns *stele.Namespace, of []*group) (again bool) {
 		c.result.Rules = append(c.result.Rules, ns.Rules[i])
 		c.result.Lines = append(c.result.Lines, of[i].rule.Line)
 		c.result.Texts = append(c.result.Texts, of[i].rule.Text)
-		for _, t := range c.types {
-			c.noteUsed(of[i], t)
+		for _, by := range of[i].by {
+			if by != nil {
+				c.used[by] = true
+			}
 		}
 	}
 	return false
@@ -243,17 +251,6 @@ func (c *compiler) dropUnshown(unshown, of []*group) bool {
 		}
 	}
 	return len(unshown) > 0
-}
-
-// noteUsed notes which directive answers for names of a group.
-func (c *compiler) noteUsed(g *group, mediaType string) {
-	who := clientOf(mediaType)
-	for _, i := range c.others {
-		if r := c.list[i]; r.err == nil && c.relate(g.rule, r) == within && c.holds(r, who, "\x00") {
-			c.used[r] = true
-			return
-		}
-	}
 }
 
 // examples returns what the folder answers for a name, for the media types of a rule's targets.

@@ -153,9 +153,11 @@ func (l *language) unlike(other *language) (list []rune) {
 
 // relate returns how the names of a language are related to another one. It takes what it does from the work that is left.
 func (l *language) relate(other *language, left *int) relation {
+	if *left < 0 {
+		return unsure
+	}
 	chars := l.unlike(other)
-	size := len(l.prog.Inst) + len(other.prog.Inst)
-	*left -= size
+	*left -= (lastRune - firstRune) * (len(l.prog.Inst) + len(other.prog.Inst)) / 4
 	type pair struct{ a, b states }
 	seen := make(map[string]bool)
 	queue := []pair{{l.begin(), other.begin()}}
