@@ -124,7 +124,21 @@ func w3idFolders(files []treeFile) (list []*w3idFolder) {
 // w3idRows returns the namespaces and records of all folders.
 func (s *Source) w3idRows(base string, folders []*w3idFolder) (rows []bulk.Row) {
 	var tally w3idTally
-	work := webrules.MaxTreeWork
+	work, inherited := webrules.MaxTreeWork, webrules.MaxInherited
+	sources := make([]*webrules.Source, len(folders))
+	answered := make(map[*webrules.Source]string) // by folder: the file of a folder above, whose rules answer in it
+	var above []int
+	for i, f := range folders { // paths are sorted, so that a folder comes before those below it
+		for len(above) > 0 && !strings.HasPrefix(f.path, folders[above[len(above)-1]].path) {
+			above = above[:len(above)-1]
+		}
+		var up *webrules.Source
+		if len(above) > 0 {
+			up = sources[above[len(above)-1]]
+		}
+		sources[i] = webrules.Read(f.text, up, &inherited)
+		above = append(above, i)
+	}
 	var never [][3]any // directives that never answer: file, line and text
 	under := ""        // a folder with rules: those below it need namespaces, as they have files of their own
 	for i, f := range folders {
@@ -132,29 +146,43 @@ func (s *Source) w3idRows(base string, folders []*w3idFolder) (rows []bulk.Row) 
 		_, after, _ := strings.Cut(base, "://")
 		_, root, _ := strings.Cut(after, "/")
 		o := webrules.Options{Schemes: s.o.Schemes, Base: base + escapePath(f.path[1:]), Path: "/" + root + f.path[1:], Work: &work}
-		for _, g := range folders[i+1:] {
+		file := sources[i].Parse(o.Path)
+		if by := answered[sources[i]]; by != "" {
+			refused := file.RefuseAliases(by)
+			for _, r := range refused {
+				rows = append(rows, s.w3idRefused(f.file, r.Rule.Line, r.Rule.Text, r.Err))
+			}
+			tally.all += len(file.Rules)
+			tally.refused += len(refused)
+			tally.idle += len(file.Rules) - len(refused)
+			tally.ignored += len(file.Ignored)
+			rows = append(rows, s.w3idRecords(f, o, file, new(webrules.Result))...)
+			continue
+		}
+		for k, g := range folders[i+1:] {
 			rest, ok := strings.CutPrefix(g.path, f.path)
 			if !ok { // paths are sorted
 				break
 			}
+			if below := sources[i+1+k]; below.IsOf(sources[i]) && file.Reaches(rest, &work) {
+				answered[below] = f.file
+				continue
+			}
 			o.Folders = append(o.Folders, strings.TrimSuffix(rest, "/"))
 		}
-		file := webrules.Parse(f.text, o.Path)
 		result := webrules.Compile(file.Rules, o)
-		tally.all += len(file.Rules)
-		tally.read += result.Read
-		tally.idle += len(result.Idle)
-		tally.refused += len(result.Refused)
-		tally.ignored += len(file.Ignored)
+		own := s.tallyOwn(file, result, &tally)
 		for _, r := range result.Idle {
-			if len(never) < maxNotes {
+			if len(never) < maxNotes && !r.Inherited {
 				never = append(never, [3]any{f.file, r.Line, r.Text})
 			}
 		}
-		for _, r := range result.Refused {
+		for _, r := range own {
 			rows = append(rows, s.w3idRefused(f.file, r.Rule.Line, r.Rule.Text, r.Err))
 		}
-		result.Merge()
+		if len(o.Folders) == 0 { // a partial target would answer for names of the folders below, too
+			result.Merge()
+		}
 		rows = append(rows, s.w3idNamespace(f, o, result, under != "" && strings.HasPrefix(f.path, under), &tally)...)
 		if result.TakesRest() && (under == "" || !strings.HasPrefix(f.path, under)) {
 			under = f.path
@@ -166,6 +194,33 @@ func (s *Source) w3idRows(base string, folders []*w3idFolder) (rows []bulk.Row) 
 		s.note("import.w3id-never-answers", "{file}, line {line} never answers, because of the directives before it: {text}", n[:]...)
 	}
 	return rows
+}
+
+// tallyOwn counts the directives of a file, and not those that its folder inherits. Those that are refused it returns, the inherited ones
+// among them: names of the folder lack them.
+func (s *Source) tallyOwn(file *webrules.File, result *webrules.Result, tally *w3idTally) []webrules.Refusal {
+	all, idle, refused := 0, 0, 0
+	for _, r := range file.Rules {
+		if !r.Inherited {
+			all++
+		}
+	}
+	for _, r := range result.Idle {
+		if !r.Inherited {
+			idle++
+		}
+	}
+	for _, r := range result.Refused {
+		if !r.Rule.Inherited {
+			refused++
+		}
+	}
+	tally.all += all
+	tally.read += all - idle - refused
+	tally.idle += idle
+	tally.refused += refused
+	tally.ignored += len(file.Ignored)
+	return result.Refused
 }
 
 // tellW3ID tells what became of the directives.
@@ -267,7 +322,7 @@ func (s *Source) w3idRecords(f *w3idFolder, o webrules.Options, file *webrules.F
 	if len(result.Records) == 0 {
 		for _, name := range slices.Sorted(maps.Keys(said)) {
 			if value := said[name]; value != "" {
-				s.note("import.w3id-metadata-left-out", "{file}: {name} is not kept, since the folder has rules and no records: {text}", f.file, name, cutText(strings.ReplaceAll(value, "\n", " "), 200))
+				s.note("import.w3id-metadata-left-out", "{file}: {name} is not kept, since the folder has no records: {text}", f.file, name, cutText(strings.ReplaceAll(value, "\n", " "), 200))
 			}
 		}
 	}

@@ -343,6 +343,47 @@ func TestW3ID(t *testing.T) {
 	}
 }
 
+// TestW3IDInherited: what holds in a folder may stand in files above it: whether rules are read at all, and rules where the folder has none
+// of its own or asks for them.
+func TestW3IDInherited(t *testing.T) {
+	files := map[string]string{
+		"on/.htaccess":         "RewriteEngine on\nRewriteRule ^(x|plain/x)$ https://example.org/on/$1 [R,L]\n",
+		"on/rules/.htaccess":   "RewriteRule ^x$ https://example.org/rules [R,L]\n",
+		"on/rules/a/.htaccess": "RewriteRule ^x$ https://example.org/a [R,L]\n",
+		"on/off/.htaccess":     "RewriteEngine off\nRewriteRule ^x$ https://example.org/off [R,L]\n",
+		"on/off/a/.htaccess":   "RewriteRule ^x$ https://example.org/never [R,L]\n",
+		"on/empty/.htaccess":   "RewriteEngine on\n",
+		"on/plain/.htaccess":   "AddType text/turtle .ttl\n",
+		"on/free/.htaccess":    "Redirect /on/free/y https://example.org/y\n",
+		"off/.htaccess":        "RewriteRule ^x$ https://example.org/no [R,L]\n",
+		"off/on/.htaccess":     "RewriteEngine on\nRewriteRule ^x$ https://example.org/yes [R,L]\n",
+		"all/.htaccess":        "RewriteEngine on\nRewriteRule ^(.*)$ https://example.org/all/$1 [R,L]\n",
+		"all/plain/.htaccess":  "Options -MultiViews\n",
+		"all/alias/.htaccess":  "Redirect /all/alias/x https://example.org/alias\n",
+		"all/own/.htaccess":    "RewriteRule ^x$ https://example.org/own [R,L]\n",
+		"after/.htaccess":      "RewriteEngine on\nRewriteRule ^(x|y)$ https://example.org/above/$1 [R,L]\n",
+		"after/a/.htaccess":    "RewriteOptions Inherit\nRewriteRule ^x$ https://example.org/a [R,L]\n",
+		"after/a/b/.htaccess":  "RewriteRule ^z$ https://example.org/b [R,L]\n",
+		"after/c/.htaccess":    "RewriteOptions InheritBefore\nRewriteRule ^(x|z)$ https://example.org/c [R,L]\n",
+		"down/.htaccess":       "RewriteEngine on\nRewriteOptions InheritDown\nRewriteRule ^(x|y)$ https://example.org/above/$1 [R,L]\n",
+		"down/a/.htaccess":     "RewriteRule ^x$ https://example.org/a [R,L]\n",
+		"down/b/.htaccess":     "RewriteOptions IgnoreInherit\nRewriteRule ^x$ https://example.org/b [R,L]\n",
+	}
+	names := make(map[string][]string)
+	for file := range files {
+		names[strings.TrimSuffix(file, ".htaccess")] = []string{"x", "y", "z"}
+	}
+	s := newW3ID(t)
+	s.load("w3id", files, foreign.Options{Namespaces: true}, bulk.FileOptions{})
+	if got := s.rejects.String(); strings.Count(got, "since it has no directive of mod_rewrite of its own") != 1 || !strings.Contains(got, "Redirect /all/alias/x") {
+		t.Errorf("rejected are:\n%s", got)
+	}
+	asked, answered := s.sameAsApache(apache(t, files), names, func(string) bool { return false })
+	if answered < asked/4 {
+		t.Errorf("only %d of %d requests are redirects", answered, asked)
+	}
+}
+
 // TestW3IDContinues: an import that was interrupted continues with the rows that follow.
 func TestW3IDContinues(t *testing.T) {
 	s := newW3ID(t)

@@ -31,6 +31,8 @@ type directive struct {
 	name string // in lower case
 	rest string // what follows the name
 	off  string // the section that decides whether it holds; "" if it always does
+
+	inherited bool // it stands in the file of a folder above
 }
 
 // readDirectives reads a file. Lines of comments come as they are, without their mark. If there are more directives than are read,

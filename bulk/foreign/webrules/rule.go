@@ -11,9 +11,11 @@ import (
 
 // Rule is a directive that answers for names: a RewriteRule with its conditions, a Redirect or a RedirectMatch.
 type Rule struct {
-	Line int
-	Text string
+	Line      int
+	Text      string
+	Inherited bool // it stands in the file of a folder above, and holds in this one
 
+	alias      bool // of mod_alias
 	conditions []condition
 	pattern    string         // as an expression on the name, for comparison with other rules
 	fold       bool           // the case of letters does not count
@@ -50,24 +52,28 @@ type File struct {
 	Comments []string // lines without their marks; "" between blocks
 }
 
-// Parse reads a .htaccess file. The path is that of its folder on the server, such as /ontology/, and begins and ends
-// with a slash. What can't be read is a Rule that Compile refuses.
-func Parse(text, path string) *File {
-	f := new(File)
-	list, comments, cut := readDirectives(text)
-	f.Comments = comments
-	var aliases []*Rule
+// Parse reads a .htaccess file that no other one is above; see [Source.Parse].
+func Parse(text, path string) *File { return Read(text, nil, nil).Parse(path) }
+
+// rule returns the rule of a directive, without what it says.
+func (d *directive) rule() *Rule {
+	r := &Rule{Line: d.line, Text: d.text, Inherited: d.inherited}
+	if d.off != "" {
+		r.err = refusal("webrules.section-unknown", "whether it holds depends on the section {section}", d.off)
+	}
+	return r
+}
+
+// rewrites reads the rules of mod_rewrite that hold in the folder, if they are its own. Those of a folder above see other names.
+func (s *Source) rewrites(path string) (list []*Rule) {
+	if s.of != s {
+		return nil
+	}
 	var pending []condition
 	var wrong error // of the conditions
-	engine := false
-	for _, d := range list {
-		r := &Rule{Line: d.line, Text: d.text}
-		if d.off != "" {
-			r.err = refusal("webrules.section-unknown", "whether it holds depends on the section {section}", d.off)
-		}
+	for i := range s.rules {
+		d := &s.rules[i]
 		switch d.name {
-		case "rewriteengine":
-			engine = strings.EqualFold(d.rest, "on")
 		case "rewritecond":
 			c, err := parseCondition(d.rest)
 			if wrong == nil {
@@ -75,16 +81,39 @@ func Parse(text, path string) *File {
 			}
 			pending = append(pending, c)
 		case "rewriterule":
+			r := d.rule()
 			r.conditions = pending
 			if r.err == nil {
 				r.err = wrong
 			}
 			r.rewrite(d.rest, path)
-			f.Rules = append(f.Rules, r)
+			r.never = r.never || !s.engine
+			list = append(list, r)
 			pending, wrong = nil, nil
+		}
+	}
+	for i, r := range list {
+		if r.chained && i+1 < len(list) { // for names that r does not match the next one is passed over
+			list[i+1].fail(refusal("webrules.in-a-chain", "the rule is chained to that of line {line}, which has no counterpart here", r.Line))
+		}
+	}
+	return list
+}
+
+// Parse reads the directives of a file. The path is that of its folder on the server, such as /ontology/, and begins and ends
+// with a slash. What can't be read is a Rule that Compile refuses.
+func (s *Source) Parse(path string) *File {
+	f := &File{Rules: s.rewrites(path), Comments: s.comments}
+	var aliases []*Rule
+	for i := range s.list {
+		d := &s.list[i]
+		switch d.name {
 		case "redirect", "redirectmatch", "redirectpermanent", "redirecttemp":
+			r := d.rule()
+			r.alias = true
 			r.redirect(d.name, words(d.rest), path)
 			aliases = append(aliases, r)
+		case "rewriteengine", "rewritecond", "rewriterule":
 		case "rewritebase": // for relative substitutions, which are not read
 		case "rewriteoptions", "rewritemap", "errordocument", "fallbackresource", "directoryindex", "require", "deny", "allow", "order", "sethandler", "action":
 			f.Ignored = append(f.Ignored, d.text)
@@ -92,19 +121,9 @@ func Parse(text, path string) *File {
 			f.Ignored = append(f.Ignored, d.text)
 		}
 	}
-	for i, r := range f.Rules {
-		if r.chained && i+1 < len(f.Rules) { // for names that r does not match the next one is passed over
-			f.Rules[i+1].fail(refusal("webrules.in-a-chain", "the rule is chained to that of line {line}, which has no counterpart here", r.Line))
-		}
-	}
-	if !engine {
-		for _, r := range f.Rules {
-			r.never = true
-		}
-	}
 	f.Rules = append(f.Rules, aliases...) // mod_alias comes after mod_rewrite
-	if cut > 0 {
-		f.Rules = append([]*Rule{{Line: cut, Text: "...", err: refusal("webrules.directives-too-many", "a file has {most} directives at most; the rest is not read", maxDirectives)}}, f.Rules...)
+	if s.cut > 0 {
+		f.Rules = append([]*Rule{{Line: s.cut, Text: "...", err: refusal("webrules.directives-too-many", "a file has {most} directives at most; the rest is not read", maxDirectives)}}, f.Rules...)
 	}
 	f.finish()
 	return f
