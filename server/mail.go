@@ -5,8 +5,10 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk/job"
 	"github.com/stele-id/stele/mail"
 	"github.com/stele-id/stele/mail/digest"
+	"github.com/stele-id/stele/registry"
 )
 
 // openMail reads the settings of mail. It does not ask the mail server: one that is down does not stop this server.
@@ -52,16 +54,22 @@ func (s *server) openDigests(f *generation) (*digest.Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := f.registry
-	return digest.New(digest.Options{Registrar: r.Registrar, Directory: r.Directory, Queue: f.mail, Writer: writer, Languages: languages, Schedule: at, Base: s.Base, Now: s.now, Log: s.log,
-		Sources: []digest.Source{
-			digest.Proposals(r.Registrar),
-			digest.Decisions(r.Registrar, s.schemes),
-			digest.Jobs(f.jobs),
-			digest.Zones(r.Registrar, NewKeys(r, s.now).ZoneKeys, s.now),
-			digest.Links(r.Registrar, f.links),
-			digest.Changes(r.Registrar),
-		}}), nil
+	return DigestSender(f.registry, s.schemes, f.jobs, f.links, digest.Options{Queue: f.mail, Writer: writer, Languages: languages, Schedule: at, Base: s.Base, Now: s.now, Log: s.log}), nil
+}
+
+// DigestSender returns what makes digests of a registry that this process has open. The options lack the registry and the sections, which it
+// adds.
+func DigestSender(r *registry.Registry, schemes *stele.Schemes, jobs *job.Board, links digest.LinkChecker, o digest.Options) *digest.Sender {
+	o.Registrar, o.Directory = r.Registrar, r.Directory
+	o.Sources = []digest.Source{
+		digest.Proposals(r.Registrar),
+		digest.Decisions(r.Registrar, schemes),
+		digest.Jobs(jobs),
+		digest.Zones(r.Registrar, NewKeys(r, o.Now).ZoneKeys, o.Now),
+		digest.Links(r.Registrar, links),
+		digest.Changes(r.Registrar),
+	}
+	return digest.New(o)
 }
 
 // sendMail sends mail until the context ends.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/wording"
+	"github.com/stele-id/stele/mail"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/serve/desk"
 )
@@ -36,9 +39,14 @@ func (f *linkFlags) settle(p *program, cmd *cobra.Command) error {
 	return err
 }
 
+// address returns the address of a one-time link.
+func (f *linkFlags) address(credential string) string {
+	return strings.TrimSuffix(f.base, "/") + desk.Root + "link/" + credential
+}
+
 // printLink prints a one-time link, which is shown this once.
 func (p *program) printLink(f *linkFlags, credential string, link auth.Link) error {
-	address := strings.TrimSuffix(f.base, "/") + desk.Root + "link/" + credential
+	address := f.address(credential)
 	if p.json {
 		return p.printObject(struct {
 			URL     string    `json:"url"`
@@ -57,7 +65,7 @@ func (p *program) printLink(f *linkFlags, credential string, link auth.Link) err
 func (p *program) userInviteCommand() *cobra.Command {
 	var u userFlags
 	var f linkFlags
-	var namespace, role string
+	var namespace, role, address, file string
 	cmd := &cobra.Command{
 		Use:   "invite NAME",
 		Short: "Add a user, with a role and a link to begin with",
@@ -65,10 +73,15 @@ func (p *program) userInviteCommand() *cobra.Command {
 link that signs the user in to the desk once: see 'stele user link'. All of it is done,
 or nothing. Only an administrator can invite.
 
+With --mail invite sends the link to an address, by the mail server of the settings (see
+--config), and prints that the mail server has accepted it. This program sends the mail, also
+with --server. If the mail server refuses it, the user is there, and invite prints the link.
+
 'stele user link ls' lists links that were not used yet, and 'stele user link end' ends
 one. The user stays then: 'stele user set NAME --disabled' disables the user.`,
 		Example: `  stele user invite ann --namespace ark:12345 --role editor --server https://id.example.org
-  stele user invite ann --group staff --life 168h --base https://id.example.org`,
+  stele user invite ann --group staff --life 168h --base https://id.example.org
+  stele user invite ann --mail ann@example.org --config /etc/stele/stele.toml`,
 		Args: usage.OneArgument("the name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (namespace == "") != (role == "") {
@@ -79,6 +92,15 @@ one. The user stays then: 'stele user set NAME --disabled' disables the user.`,
 			}
 			if err := f.settle(p, cmd); err != nil {
 				return err
+			}
+			var letter *invitationLetter
+			if address != "" {
+				var err error
+				if letter, err = p.invitationLetter(cmd, &f, address, file); err != nil {
+					return err
+				}
+			} else if cmd.Flags().Changed("config") {
+				return usage.Errorf(cmd, "flag.invite-config-unused", "--config has the settings of mail; give --mail too")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) (err error) {
 				in := registrar.Invitation{User: auth.User{Name: args[0]}, Role: stele.Role(role), Life: f.life}
@@ -95,6 +117,9 @@ one. The user stays then: 'stele user set NAME --disabled' disables the user.`,
 				if err != nil {
 					return err
 				}
+				if letter != nil {
+					return p.mailInvitation(ctx, letter, &f, made.Credential, made.Link)
+				}
 				return p.printLink(&f, made.Credential, made.Link)
 			})
 		},
@@ -107,7 +132,52 @@ one. The user stays then: 'stele user set NAME --disabled' disables the user.`,
 	flags.StringVar(&role, "role", "", "role in the namespace: reader, editor or owner")
 	usage.Choices(cmd, "role", stele.RoleReader, stele.RoleEditor, stele.RoleOwner)
 	f.add(cmd)
+	flags.StringVar(&address, "mail", "", "`address` to which the link is sent")
+	flags.StringVar(&file, "config", os.Getenv(configVariable), "configuration `file` with the settings of mail (environment: STELE_CONFIG)")
+	_ = cmd.RegisterFlagCompletionFunc("mail", cobra.NoFileCompletions)
+	_ = cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt))
 	return usage.NeverFiles(cmd)
+}
+
+// invitationLetter is what sends an invitation, and to which address.
+type invitationLetter struct {
+	*postman
+	to string
+}
+
+// invitationLetter reads the settings of mail before a user is invited. The link leads to the public address that they have, unless
+// another one is given.
+func (p *program) invitationLetter(cmd *cobra.Command, f *linkFlags, address, file string) (*invitationLetter, error) {
+	const op = "invite user"
+	to, err := auth.ParseAddress(address)
+	if err != nil {
+		return nil, refuse(op, stele.Invalid, "", "{cause}", err)
+	}
+	m, err := p.postman(op, file)
+	if err != nil {
+		return nil, err
+	}
+	if far, err := p.isRemote(cmd); err != nil {
+		return nil, err
+	} else if !far && !cmd.Flags().Changed("base") {
+		f.base = m.base
+	}
+	return &invitationLetter{m, to}, nil
+}
+
+// mailInvitation sends an invitation. If that fails the link is printed, since the user is there.
+func (p *program) mailInvitation(ctx context.Context, m *invitationLetter, f *linkFlags, credential string, link auth.Link) error {
+	l, err := m.writer.Invitation(m.languages.Languages()[0], m.to, mail.OneTimeLink{User: link.User, By: link.By, URL: f.address(credential), Expires: link.Expires})
+	if err == nil {
+		err = m.send(ctx, l, p.now())
+	}
+	if err != nil {
+		return errors.Join(p.printLink(f, credential, link), refuse("invite user", stele.KindOf(err), "invite.mail-failed", "{user} is added, and the mail to {address} was not sent: {cause}; give the link to the user yourself", link.User, m.to, stele.Reason(err)))
+	}
+	if p.json {
+		return p.printObject(map[string]any{"user": link.User, "id": link.ID, "expires": link.Expires, "to": m.to, "message": l.ID})
+	}
+	return p.say("%s has accepted the mail to %s\n", printable(m.settings.Server), printable(m.to))
 }
 
 func (p *program) userLinkCommand() *cobra.Command {

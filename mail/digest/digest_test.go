@@ -524,3 +524,26 @@ func TestManyItems(t *testing.T) {
 		t.Errorf("new are %t, %t, %t, with %d keys", first.fresh, second.fresh, third.fresh, len(first.keys))
 	}
 }
+
+// TestPreview: what would be sent now can be looked at, and is sent all the same when it is due.
+func TestPreview(t *testing.T) {
+	s := newDesktop(t, inMemory).server()
+	s.send()
+	if got := must(s.sender.Preview(t.Context(), ""))(t); len(got) != 0 {
+		t.Errorf("nothing happened: %v", got)
+	}
+	s.propose("ark:12345/x5a", "An atlas")
+	got := must(s.sender.Preview(t.Context(), ""))(t)
+	if len(got) != 1 || got[0].To != "olga@example.org" {
+		t.Fatalf("got %v", got)
+	}
+	has(t, *got[0], "Hello olga,", "An atlas (ark:12345/x5a)", "Get no more of these mails: https://id.example.org/.desk/digest/olga/...")
+	if got := must(s.sender.Preview(t.Context(), "ed"))(t); len(got) != 0 {
+		t.Errorf("to ed: %v", got)
+	}
+	s.set(monday)
+	has(t, s.send()["olga"], "An atlas (ark:12345/x5a)")
+	if got := must(s.sender.Preview(t.Context(), ""))(t); len(got) != 0 {
+		t.Errorf("after it was sent: %v", got)
+	}
+}

@@ -224,6 +224,11 @@ func (s *Sender) letter(ctx context.Context, to registrar.DigestReader, r *Reade
 	if err != nil {
 		return nil, err
 	}
+	return s.write(to, r, m, credential)
+}
+
+// write makes the letter of a digest with the credential of the link that ends digests.
+func (s *Sender) write(to registrar.DigestReader, r *Reader, m made, credential string) (*mail.Letter, error) {
 	l, err := s.o.Writer.Digest(r.Language, to.Address, mail.Digest{User: r.User, From: r.From, To: r.To, Rate: to.Rate, Sections: m.sections,
 		Settings: r.base + desk + "settings", End: r.base + desk + "digest/" + to.User + "/" + credential})
 	if err == nil {
