@@ -208,6 +208,9 @@ func (s *Source) Next() (*bulk.Block, error) {
 		}
 		b, err := p.next()
 		if err == nil {
+			if s.o.Namespaces && s.system.Spaces && s.o.Find != nil && !s.o.RecordsOnly {
+				s.addSpaces(p, b)
+			}
 			b.End |= int64(s.at) << partBits
 			b.Read = s.Done()
 			return b, nil
@@ -227,7 +230,7 @@ func (s *Source) Next() (*bulk.Block, error) {
 func (s *Source) Parse(b *bulk.Block) {
 	p := s.parts[b.End>>partBits]
 	for i := range b.Rows {
-		if row := &b.Rows[i]; row.Err == nil && row.Namespace == nil {
+		if row := &b.Rows[i]; row.Err == nil && row.Namespace == nil && row.Record == nil {
 			bulk.ParseRow(row, p.parse)
 		}
 	}

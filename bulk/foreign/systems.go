@@ -13,6 +13,7 @@ type System struct {
 	Secrets bool // Options.Secrets
 	Names   bool // names that are not identifiers in the files: Options.Prefix
 	Tables  bool // names of tables and columns: Options.Map
+	Spaces  bool // Options.Namespaces makes namespaces of the names of records, since the files list none
 
 	// Tree says which files of a folder are read, by their names without folders; nil if files are read one by one.
 	// Loose says that the folders of such a file say nothing about its names.
@@ -35,17 +36,17 @@ func Systems() []*System {
 	return []*System{
 		{
 			Name: "arklet", Title: "arklet", Formats: []Format{CSV, Copied},
-			Names: true, Tables: true, recognise: detectArklet, claims: isArklet, open: openArklet,
+			Names: true, Tables: true, Spaces: true, recognise: detectArklet, claims: isArklet, open: openArklet,
 		},
 		{
 			Name: "ezid", Title: "EZID", Formats: []Format{EZIDText, CSV, EZIDXML},
-			Tables: true, recognise: detectEZID, claims: isEZID, open: openEZID,
+			Tables: true, Spaces: true, recognise: detectEZID, claims: isEZID, open: openEZID,
 		},
 		tableSystem("shlink", "Shlink", shlinkTable()),
 		tableSystem("yourls", "YOURLS", yourlsTable()),
 		{
 			Name: "kutt", Title: "Kutt", Formats: []Format{CSV, LinksJSON},
-			Names: true, Tables: true, recognise: detectKutt, claims: isKutt, open: openKutt,
+			Names: true, Tables: true, Spaces: true, recognise: detectKutt, claims: isKutt, open: openKutt,
 		},
 		{Name: "purl.org", Title: "purl.org", Formats: []Format{PURLJSON}, Names: true, recognise: detectPURLOrg, claims: isPURLOrg, open: openPURLOrg},
 		{
@@ -86,7 +87,7 @@ func Systems() []*System {
 // tableSystem returns a system whose files are tables of names that are not identifiers.
 func tableSystem(name, title string, k *tableKind) *System {
 	recognise, claims := csvOnly(k)
-	return &System{Name: name, Title: title, Formats: []Format{CSV}, Names: true, Tables: true, recognise: recognise, claims: claims, open: openTable(k)}
+	return &System{Name: name, Title: title, Formats: []Format{CSV}, Names: true, Tables: true, Spaces: true, recognise: recognise, claims: claims, open: openTable(k)}
 }
 
 // SystemNamed returns the system of a name; nil if there is none.

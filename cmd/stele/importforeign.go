@@ -44,7 +44,7 @@ func (h *foreignFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&h.format, "format", string(foreign.Auto), "format of the files of another system (default: their beginnings say it)")
 	flags.BoolVar(&h.admins, "with-admins", false, "with --from handle: also import values that grant rights, HS_ADMIN, HS_VLIST and HS_PUBKEY; for administrators. With --from noid: keep egg's permissions in the metadata")
 	flags.BoolVar(&h.secrets, "with-secrets", false, "with --from handle: also import secrets, HS_SECKEY, and keep them encrypted; for administrators")
-	flags.BoolVar(&h.namespaces, "create-namespaces", false, "with --from: make a namespace for each prefix that has none, if the files say which prefixes there are")
+	flags.BoolVar(&h.namespaces, "create-namespaces", false, "with --from: make a namespace for each prefix that has none, if the files say which prefixes there are; for arklet, EZID, Shlink, YOURLS and Kutt that of --prefix, or the shortest prefix of each name, such as its NAAN")
 	flags.StringVar(&h.prefix, "prefix", "", "with --from: `text` that stands before names which are not identifiers in the files, such as hdl: (with --from noid names that begin with a NAAN are ARKs)")
 	usage.Choices(cmd, "from", systems...)
 	usage.Choices(cmd, "format", slices.Compact(formats)...)
