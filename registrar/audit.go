@@ -159,6 +159,9 @@ func cellEntry(ctx context.Context, op string, c *stele.CellChange) *stele.Audit
 	if e := foreignEntry(ctx, op, c); e != nil {
 		return e
 	}
+	if strings.HasPrefix(c.Name, harvestCells) {
+		return harvestEntry(ctx, op, c)
+	}
 	cell := stele.Cell{Name: c.Name, Value: c.After}
 	for _, mark := range accessMarks {
 		name, ok := strings.CutPrefix(c.Name, mark)

@@ -189,3 +189,27 @@ func isHarvestName(name string) bool {
 	}
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
+
+// harvestEntry returns the entry about a harvest that was added, changed or stopped; nil if a server only noted how far it is.
+func harvestEntry(ctx context.Context, op string, c *stele.CellChange) *stele.AuditEntry {
+	var before, after ScheduledHarvest
+	_ = json.Unmarshal(c.Before, &before) // what can't be read is not told
+	_ = json.Unmarshal(c.After, &after)
+	what, h := "changed", &after
+	switch {
+	case c.Before == nil:
+		what = "added"
+	case c.After == nil:
+		what, h = "stopped", &before
+	case before.settings() == after.settings():
+		return nil
+	}
+	e := entry(ctx, op, "harvest:"+strings.TrimPrefix(c.Name, harvestCells))
+	e.Namespace, e.Details = h.Into(), what+": "+h.URL+" every "+h.Every.String()+", by "+h.By
+	return e
+}
+
+// settings returns what of a harvest is not about its runs.
+func (h *ScheduledHarvest) settings() ScheduledHarvest {
+	return ScheduledHarvest{URL: h.URL, Scheme: h.Scheme, Prefix: h.Prefix, Format: h.Format, Set: h.Set, Every: h.Every, Limit: h.Limit, By: h.By}
+}

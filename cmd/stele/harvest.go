@@ -82,7 +82,7 @@ With --server, too, this program asks the repository, and not the server of the 
 		},
 	}
 	flags := cmd.Flags()
-	f.addSource(cmd)
+	f.addSource(p, cmd)
 	f.addAsking(cmd)
 	flags.StringVar(&f.source.From, "from", "", "records that changed on this `date` or later: 2026-06-01 or 2026-06-01T12:00:00Z")
 	flags.StringVar(&f.source.Until, "until", "", "records that changed on this `date` or before")
@@ -93,13 +93,17 @@ With --server, too, this program asks the repository, and not the server of the 
 }
 
 // addSource adds the flags that say what is harvested.
-func (f *harvestFlags) addSource(cmd *cobra.Command) {
+func (f *harvestFlags) addSource(p *program, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.into, "into", "", "`prefix` of the namespace that the names are in")
 	flags.StringVar(&f.format, "format", string(harvest.Dublin), "metadata format: epicur, oai_dc or oai_datacite")
 	flags.StringVar(&f.source.Set, "set", "", "`set` of the repository, as its ListSets names it (default: all)")
 	flags.StringVar(&f.limit, "withdraw-limit", "5%", "part of the names of the namespace that may be withdrawn without --yes")
 	usage.Choices(cmd, "format", harvest.Formats()...)
+	_ = cmd.RegisterFlagCompletionFunc("into", p.completeNamespaces)
+	for _, name := range []string{"set", "withdraw-limit"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
 }
 
 // addAsking adds the flags that say how this program asks.

@@ -65,10 +65,14 @@ waits until a person runs it with 'stele harvest run NAME'.`,
 		},
 	})
 	flags := cmd.Flags()
-	f.addSource(cmd)
+	f.addSource(p, cmd)
 	flags.DurationVar(&every, "every", 24*time.Hour, "`time` after which the harvest is repeated, from 1m")
 	flags.StringVar(&user, "user", "", "`user` whose rights the harvest has (default: those of an administrator)")
-	return cmd
+	_ = cmd.RegisterFlagCompletionFunc("user", func(cmd *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
+		return p.completeUsers(cmd, nil, text)
+	})
+	_ = cmd.RegisterFlagCompletionFunc("every", cobra.FixedCompletions([]string{"1h", "24h", "168h"}, cobra.ShellCompDirectiveNoFileComp))
+	return usage.NeverFiles(cmd)
 }
 
 func (p *program) harvestListCommand() *cobra.Command {
@@ -140,6 +144,8 @@ func (p *program) harvestStopCommand() *cobra.Command {
 		Long:    "Stop removes a harvest from the registry. Names that it brought stay. If it is added again it asks for what changed since.",
 		Example: "  stele harvest stop theses",
 		Args:    usage.OneArgument("the name of the harvest"),
+
+		ValidArgsFunction: p.completeHarvests,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
 				err := r.Registrar.ChangeHarvest(ctx, args[0], func(before *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error) {
@@ -155,6 +161,22 @@ func (p *program) harvestStopCommand() *cobra.Command {
 			})
 		},
 	})
+}
+
+// completeHarvests lets shells complete the name of a scheduled harvest.
+func (p *program) completeHarvests(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	// A shell can't show an error while it completes.
+	_ = p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
+		list, err := r.Registrar.Harvests(ctx)
+		for _, h := range list {
+			names = append(names, h.Name)
+		}
+		return err
+	})
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func noHarvest(name string) error {
@@ -173,6 +195,8 @@ func (p *program) harvestRunCommand() *cobra.Command {
 goes on after that. With --yes it withdraws all names that are deleted in the repository.`,
 		Example: "  stele harvest run theses\n  stele harvest run theses --yes",
 		Args:    usage.OneArgument("the name of the harvest"),
+
+		ValidArgsFunction: p.completeHarvests,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := p.harvestClient(cmd, &f)
 			if err != nil {

@@ -23,7 +23,7 @@ var operations = []string{
 	"register", "mint", "mint and register", "update", "withdraw", "reinstate", "revert", "disavow", "redact", "begin import", "import",
 	"add namespace", "set namespace", "hand over namespace", "take over namespace", "leave namespace",
 	"add user", "invite user", "set user", "set preferences", "create link", "sign in", "sign out", "create token", "revoke token", "open token",
-	"publish", "set zone keys", "set TSIG key", "raise zone", "add hosts", "skip counter", "shut template", "encrypt secrets", "rotate secret key",
+	"publish", "set zone keys", "set TSIG key", "raise zone", "add hosts", "skip counter", "schedule harvest", "shut template", "encrypt secrets", "rotate secret key",
 	"backup", "restore", "compact", "trim audit trail", "authenticate",
 }
 
