@@ -80,7 +80,7 @@ func (r *Runner) Look(ctx context.Context) error {
 		return err
 	}
 	for _, h := range list {
-		if ctx.Err() != nil || h.Waits != "" || r.Now().Before(h.Next) || !r.isFree(&h) {
+		if ctx.Err() != nil || !r.isDue(&h) || !r.isFree(&h) {
 			continue
 		}
 		if _, err := r.do(ctx, h.Name, false, false); err != nil && ctx.Err() == nil {
@@ -88,6 +88,11 @@ func (r *Runner) Look(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// isDue reports whether servers should do a harvest now.
+func (r *Runner) isDue(h *registrar.ScheduledHarvest) bool {
+	return h.Asked || h.Waits == "" && !r.Now().Before(h.Next)
 }
 
 // isFree reports whether no server works on a harvest. A lease that ends much later than leases do was taken by a clock that was ahead.
@@ -107,16 +112,18 @@ func (r *Runner) RunNow(ctx context.Context, name string, yes bool) (said string
 // do takes a harvest, and does it. One that is not due, and that no person asks for, is left.
 func (r *Runner) do(ctx context.Context, name string, asked, yes bool) (said string, err error) {
 	var h registrar.ScheduledHarvest
+	agreed := yes
 	err = r.Schedule.ChangeHarvest(ctx, name, func(now *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error) {
 		switch {
 		case now == nil && asked:
 			return nil, refuse(stele.NotFound, "harvest.missing", `there is not a harvest "{name}"; 'stele harvest ls' lists them`, name)
-		case now == nil, !r.isFree(now), !asked && (now.Waits != "" || r.Now().Before(now.Next)):
+		case now == nil, !r.isFree(now), !asked && !r.isDue(now):
 			return now, errTaken
 		}
 		next := *now
 		next.Server, next.Until, next.Began = r.Server, r.Now().Add(r.Lease), r.Now()
-		h = next
+		next.Asked, next.Yes = false, false
+		h, agreed = next, yes || now.Yes
 		return &next, nil
 	})
 	if errors.Is(err, errTaken) && !asked {
@@ -127,7 +134,7 @@ func (r *Runner) do(ctx context.Context, name string, asked, yes bool) (said str
 	inner, lose := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
 	renewing.Go(func() { r.renew(inner, name, lose) })
-	said, err = r.harvest(inner, &h, yes)
+	said, err = r.harvest(inner, &h, agreed)
 	lost := errors.Is(context.Cause(inner), errTaken)
 	lose(nil)
 	renewing.Wait()

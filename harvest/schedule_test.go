@@ -215,6 +215,20 @@ func TestScheduleLimit(t *testing.T) {
 	if to.look(w); requests == 0 {
 		t.Error("it does not go on")
 	}
+	// A person may ask that a server does it before it is due.
+	requests = 0
+	if to.look(w); requests != 0 {
+		t.Errorf("%d requests before it is due", requests)
+	}
+	if err := to.Registrar.AskHarvest(to.ctx, "daily", false); err != nil {
+		t.Fatal(err)
+	}
+	if to.look(w); requests == 0 || to.scheduled().Asked {
+		t.Errorf("%d requests when it is asked for, %+v", requests, to.scheduled())
+	}
+	if err := to.Registrar.AskHarvest(to.ctx, "weekly", false); stele.KindOf(err) != stele.NotFound {
+		t.Error(err)
+	}
 }
 
 // TestScheduleFails: a harvest that fails is tried again later and later, and as it was after it succeeded. An address that is not public

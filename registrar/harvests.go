@@ -32,6 +32,9 @@ type ScheduledHarvest struct {
 	Failures int       `json:"failures,omitempty"` // one after the other
 	Waits    string    `json:"waits,omitempty"`    // for a person: [HarvestWaitsDeleted] or [HarvestWaitsRights]; it is not done until then
 
+	Asked bool `json:"asked,omitempty"` // a person asked that a server does it now
+	Yes   bool `json:"yes,omitempty"`   // and that it withdraws all names that are deleted
+
 	Server string    `json:"server,omitempty"` // that works on it
 	Until  time.Time `json:"until,omitzero"`   // the end of its lease
 }
@@ -145,6 +148,44 @@ func (r *Registrar) ChangeHarvest(ctx context.Context, name string, change func(
 	}
 }
 
+// AddHarvest adds a scheduled harvest. Conflict if there is one with its name.
+func (r *Registrar) AddHarvest(ctx context.Context, h ScheduledHarvest) error {
+	return r.ChangeHarvest(ctx, h.Name, func(before *ScheduledHarvest) (*ScheduledHarvest, error) {
+		if before != nil {
+			return nil, refuse(opHarvest, stele.ID{}, stele.Conflict, "harvest.name-taken", `there is a harvest "{name}" already; stop it first, or choose another name`, h.Name)
+		}
+		added := h
+		return &added, nil
+	})
+}
+
+// StopHarvest ends a scheduled harvest. NotFound if there is none.
+func (r *Registrar) StopHarvest(ctx context.Context, name string) error {
+	return r.ChangeHarvest(ctx, name, func(before *ScheduledHarvest) (*ScheduledHarvest, error) {
+		if before == nil {
+			return nil, noHarvest(name)
+		}
+		return nil, nil
+	})
+}
+
+// AskHarvest lets a server do a scheduled harvest soon, whether or not it is due or waits for a person; with yes it withdraws all names that
+// are deleted. NotFound if there is none.
+func (r *Registrar) AskHarvest(ctx context.Context, name string, yes bool) error {
+	return r.ChangeHarvest(ctx, name, func(before *ScheduledHarvest) (*ScheduledHarvest, error) {
+		if before == nil {
+			return nil, noHarvest(name)
+		}
+		next := *before
+		next.Asked, next.Yes = true, yes
+		return &next, nil
+	})
+}
+
+func noHarvest(name string) error {
+	return refuse(opHarvest, stele.ID{}, stele.NotFound, "harvest.missing", `there is not a harvest "{name}"; 'stele harvest ls' lists them`, name)
+}
+
 // judgeHarvest says what is wrong with a scheduled harvest.
 func (r *Registrar) judgeHarvest(ctx context.Context, name string, before, next *ScheduledHarvest) error {
 	if next.Every < LeastEvery || next.Every > MostEvery {
@@ -201,6 +242,8 @@ func harvestEntry(ctx context.Context, op string, c *stele.CellChange) *stele.Au
 		what = "added"
 	case c.After == nil:
 		what, h = "stopped", &before
+	case !before.Asked && after.Asked:
+		what = "asked for"
 	case before.settings() == after.settings():
 		return nil
 	}

@@ -33,6 +33,12 @@ func (s *server) harvestOften(ctx context.Context, r *registry.Registry) {
 	runner.Run(auth.WithOrigin(auth.With(ctx, auth.Local()), auth.Origin{Via: "server"}))
 }
 
+// checkHarvest says what is wrong with a repository that is to be harvested.
+func checkHarvest(url, format, set string) error {
+	s := harvest.Source{URL: url, Format: harvest.Format(format), Set: set}
+	return s.Check()
+}
+
 // HarvestClient returns what asks repositories: at public addresses, and at those that a rule has.
 func HarvestClient(rule outbound.Rule, agent string, now func() time.Time) *harvest.Client {
 	fetch := outbound.NewFetcher(&outbound.Dialer{Rule: rule, Timeout: harvestConnecting, Own: net.InterfaceAddrs}, harvestHeading)

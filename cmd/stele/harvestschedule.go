@@ -14,6 +14,7 @@ import (
 	"github.com/stele-id/stele/harvest"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/registry/access"
 	"github.com/stele-id/stele/server"
 )
 
@@ -21,7 +22,7 @@ func (p *program) harvestAddCommand() *cobra.Command {
 	var f harvestFlags
 	var every time.Duration
 	var user string
-	cmd := onFolder(&cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "add NAME URL --into PREFIX",
 		Short: "Let servers harvest a repository from time to time",
 		Long: `Add keeps a harvest in the registry, under a NAME of your choice. A server of the registry does it
@@ -34,7 +35,8 @@ that would withdraw too many names waits: look at it with 'stele harvest ls', an
 
 A harvest has the rights of an administrator, or those of --user, who must own the namespace.
 They are looked up each time: if the user is disabled or is not an owner any more, the harvest
-waits until a person runs it with 'stele harvest run NAME'.`,
+waits until a person runs it with 'stele harvest run NAME'. With --server a harvest has your own
+rights.`,
 		Example: `  stele harvest add theses https://example.org/oai --into urn:nbn:de:example --format epicur
   stele harvest add data https://example.org/oai --into 10.1234 --set data --every 1h
   stele harvest add maps https://example.org/oai --into ark:12345 --user ana`,
@@ -42,6 +44,24 @@ waits until a person runs it with 'stele harvest run NAME'.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.read(cmd, args[1]); err != nil {
 				return err
+			}
+			add := func(ctx context.Context, l *Registry) error {
+				key, err := l.ParsePrefix(f.into)
+				if err != nil {
+					return err
+				}
+				if err := l.AddHarvest(ctx, registrar.ScheduledHarvest{Name: args[0], URL: args[1], Scheme: key.Scheme, Prefix: key.Prefix, Format: f.format, Set: f.source.Set, Every: every, Limit: f.o.Limit, By: user}); err != nil {
+					return err
+				}
+				return p.say("%s\n", args[0])
+			}
+			if user == "" {
+				return p.reading(cmd, add)
+			}
+			if far, err := p.isRemote(cmd); err != nil {
+				return err
+			} else if far {
+				return usage.Errorf(cmd, "flag.harvest-user-remote", "at a server a harvest has your rights; leave --user out, or add it with --data or --store")
 			}
 			return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
 				key, err := r.Registrar.ParsePrefix(f.into)
@@ -51,19 +71,10 @@ waits until a person runs it with 'stele harvest run NAME'.`,
 				if err := mayHarvest(ctx, r, user, key); err != nil {
 					return err
 				}
-				err = r.Registrar.ChangeHarvest(ctx, args[0], func(before *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error) {
-					if before != nil {
-						return nil, refuse("schedule harvest", stele.Conflict, "harvest.name-taken", `there is a harvest "{name}" already; stop it first, or choose another name`, args[0])
-					}
-					return &registrar.ScheduledHarvest{URL: args[1], Scheme: key.Scheme, Prefix: key.Prefix, Format: f.format, Set: f.source.Set, Every: every, Limit: f.o.Limit, By: user}, nil
-				})
-				if err != nil {
-					return err
-				}
-				return p.say("%s\n", args[0])
+				return add(ctx, access.NewLocal(r, p.now, ""))
 			})
 		},
-	})
+	}
 	flags := cmd.Flags()
 	f.addSource(p, cmd)
 	flags.DurationVar(&every, "every", 24*time.Hour, "`time` after which the harvest is repeated, from 1m")
@@ -76,15 +87,15 @@ waits until a person runs it with 'stele harvest run NAME'.`,
 }
 
 func (p *program) harvestListCommand() *cobra.Command {
-	return onFolder(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:     "ls",
 		Short:   "List the harvests that servers do",
 		Long:    "List prints the harvests that are kept in the registry, when each was done last, and what became of it.",
 		Example: "  stele harvest ls\n  stele harvest ls --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-				list, err := r.Registrar.Harvests(ctx)
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
+				list, err := l.Harvests(ctx)
 				if err != nil {
 					return err
 				}
@@ -107,6 +118,8 @@ func (p *program) harvestListCommand() *cobra.Command {
 func harvestState(h *registrar.ScheduledHarvest) string {
 	ended := h.Ended.UTC().Format(time.RFC3339)
 	switch {
+	case h.Asked:
+		return "is done soon"
 	case h.Waits == registrar.HarvestWaitsDeleted:
 		return fmt.Sprintf("waits for 'stele harvest run %s --yes': %s", h.Name, h.Said)
 	case h.Waits != "":
@@ -138,7 +151,7 @@ func mayHarvest(ctx context.Context, r *registry.Registry, user string, key stel
 }
 
 func (p *program) harvestStopCommand() *cobra.Command {
-	return onFolder(&cobra.Command{
+	return usage.NeverFiles(&cobra.Command{
 		Use:     "stop NAME",
 		Short:   "End a harvest that servers do",
 		Long:    "Stop removes a harvest from the registry. Names that it brought stay. If it is added again it asks for what changed since.",
@@ -147,14 +160,8 @@ func (p *program) harvestStopCommand() *cobra.Command {
 
 		ValidArgsFunction: p.completeHarvests,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-				err := r.Registrar.ChangeHarvest(ctx, args[0], func(before *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error) {
-					if before == nil {
-						return nil, noHarvest(args[0])
-					}
-					return nil, nil
-				})
-				if err != nil {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
+				if err := l.StopHarvest(ctx, args[0]); err != nil {
 					return err
 				}
 				return p.say("%s\n", args[0])
@@ -169,8 +176,8 @@ func (p *program) completeHarvests(cmd *cobra.Command, args []string, _ string) 
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	// A shell can't show an error while it completes.
-	_ = p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-		list, err := r.Registrar.Harvests(ctx)
+	_ = p.reading(cmd, func(ctx context.Context, l *Registry) error {
+		list, err := l.Harvests(ctx)
 		for _, h := range list {
 			names = append(names, h.Name)
 		}
@@ -179,25 +186,32 @@ func (p *program) completeHarvests(cmd *cobra.Command, args []string, _ string) 
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func noHarvest(name string) error {
-	return refuse("schedule harvest", stele.NotFound, "harvest.missing", `there is not a harvest "{name}"; 'stele harvest ls' lists them`, name)
-}
-
 // harvestLease is how long servers leave a harvest alone after a command that did it was killed.
 const harvestLease = time.Minute
 
 func (p *program) harvestRunCommand() *cobra.Command {
 	var f harvestFlags
-	cmd := onFolder(&cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "run NAME",
 		Short: "Do a harvest now that servers do",
 		Long: `Run does a harvest now, in this process, whether or not it is due. A harvest that waits for a person
-goes on after that. With --yes it withdraws all names that are deleted in the repository.`,
+goes on after that. With --yes it withdraws all names that are deleted in the repository. With --server
+one of the servers does it within a minute; 'stele harvest ls' says what became of it.`,
 		Example: "  stele harvest run theses\n  stele harvest run theses --yes",
 		Args:    usage.OneArgument("the name of the harvest"),
 
 		ValidArgsFunction: p.completeHarvests,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if far, err := p.isRemote(cmd); err != nil {
+				return err
+			} else if far {
+				return p.reading(cmd, func(ctx context.Context, l *Registry) error {
+					if err := l.AskHarvest(ctx, args[0], f.o.Yes); err != nil {
+						return err
+					}
+					return p.say("%s is done soon\n", args[0])
+				})
+			}
 			client, err := p.harvestClient(cmd, &f)
 			if err != nil {
 				return err
@@ -218,8 +232,8 @@ goes on after that. With --yes it withdraws all names that are deleted in the re
 				return p.say("%s\n", printable(said))
 			})
 		},
-	})
+	}
 	cmd.Flags().BoolVar(&f.o.Yes, "yes", false, "withdraw all names that are deleted in the repository, however many they are")
 	f.addAsking(cmd)
-	return cmd
+	return usage.NeverFiles(cmd)
 }

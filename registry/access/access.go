@@ -31,6 +31,7 @@ type Backend interface {
 	Import
 	Replace
 	Proposals
+	Harvests
 	Usage
 	UsageSettings
 	Links
@@ -132,6 +133,14 @@ type Proposals interface {
 	Propose(ctx context.Context, p registrar.Proposal) (*registrar.Proposal, error)
 	Approve(ctx context.Context, id string) (*stele.Record, error)
 	Decline(ctx context.Context, id, reason string) error
+}
+
+// Harvests reads and changes the harvests that servers do.
+type Harvests interface {
+	Harvests(ctx context.Context) ([]registrar.ScheduledHarvest, error)
+	AddHarvest(ctx context.Context, h registrar.ScheduledHarvest) error
+	StopHarvest(ctx context.Context, name string) error
+	AskHarvest(ctx context.Context, name string, yes bool) error
 }
 
 // Users reads and writes users and tokens.

@@ -102,6 +102,9 @@ type Options struct {
 	// Links checks where names lead. It must be set.
 	Links LinkChecker
 
+	// CheckHarvest says what is wrong with a repository that is to be harvested; nil: nothing is.
+	CheckHarvest func(url, format, set string) error
+
 	// Search finds records by words; nil if there is no index.
 	Search *search.Finder
 

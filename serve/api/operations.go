@@ -87,6 +87,7 @@ func (h *Handler) operations() []operation {
 		h.exportOperations(),
 		h.mintOperations(),
 		h.proposalOperations(),
+		h.harvestOperations(),
 		h.linkOperations(),
 		h.linkFeedOperations(),
 		h.linkAcceptOperations(),

@@ -78,6 +78,10 @@ var samples = map[string]sample{
 	"replaceTargets":    {target: "/replace", body: `{"from":"https://example.org/1","to":"https://new.example.org/1","expect":1}`},
 	"exportRecords":     {target: "/export?prefix=ark:12345"},
 	"mint":              {target: "/mint", body: `{"namespace":"ark:12345/x5"}`},
+	"listHarvests":      {target: "/harvests"},
+	"addHarvest":        {target: "/harvests", body: `{"name":"theses","url":"https://example.org/oai","namespace":"ark:12345"}`},
+	"stopHarvest":       {target: "/harvests/theses"}, // that was added; see below
+	"askHarvest":        {target: "/harvest-now/theses", body: `{"yes":true}`},
 	"listProposals":     {target: "/proposals"},
 	"propose":           {target: "/proposals", body: `{"record":{"id":"ark:12345/proposed","url":"https://example.org/1"},"note":"It is new"}`},
 	"getProposal":       {target: "/proposals/"}, // of an editor; see below
@@ -184,6 +188,8 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 		var made apijson.Proposal
 		s.ask(theEditor, "POST", Root+"/proposals", samples["propose"].body).want(t, http.StatusCreated).read(t, &made)
 		x.target += made.ID
+	case "stopHarvest", "askHarvest":
+		s.ask(theAdmin, "POST", Root+"/harvests", samples["addHarvest"].body).want(t, http.StatusNoContent)
 	case "endLink":
 		_, l, err := s.registry.CreateLink(s.admin, theOutsider, 0)
 		if err != nil {
