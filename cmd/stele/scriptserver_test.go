@@ -38,6 +38,7 @@ var notRemote = map[string]string{
 	"logmonitor":     "it follows another registry, and needs none",
 	"log":            "a folder makes the key of its log and signs it; a server does so by itself",
 	"logmove":        "it restores and moves folders",
+	"logkeylost":     "it gives a folder another secret key",
 	"logpostgres":    "it is about databases",
 	"mail":           "it reads the settings, and needs no registry",
 	"logwitness":     "a witness asks no registry",
