@@ -161,3 +161,25 @@ func TestKeyGivenTwice(t *testing.T) {
 	w.Keys = []PublicKey{testLogKey, testLogKey}
 	w.mustLook()
 }
+
+// What is read of a list of generations is written in one way.
+func FuzzGenerations(f *testing.F) {
+	g := Generations{Origin: testOrigin + "/g2-20320109T083000Z", Eras: []NamedEra{
+		{Era{Generation: stele.GenerationID{1}, Number: 1, Began: time.Unix(1e9, 0)}, testOrigin},
+		{Era{Generation: stele.GenerationID{2}, Number: 2, Size: 7, Began: time.Unix(2e9, 0)}, testOrigin + "/g2-20320109T083000Z"},
+	}}
+	f.Add(g.String())
+	f.Add("a\nstele generations 1\n1 00000000000000000000000000000001 0 2031-05-02T10:00:00Z a\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		g, err := parseGenerations(text)
+		if err != nil {
+			return
+		}
+		if g.String() != text || len(g.Eras) == 0 {
+			t.Errorf("%q is read as %+v", text, g)
+		}
+		if id, ok := EraOf(g.Origin, testOrigin); ok && testOrigin+id.String() != g.Origin {
+			t.Errorf("%q is the era %q", g.Origin, id)
+		}
+	})
+}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/transparency"
 )
 
@@ -174,8 +175,8 @@ func (h *Handler) checkpoint(ctx context.Context, p part, site Site) error {
 
 func (h *Handler) generations(ctx context.Context, site Site) error {
 	text, err := h.o.Generations(ctx)
-	if err != nil {
-		return err
+	if err != nil { // it may say where the server looks for keys, which is not for all: an answer of this kind has no text
+		return &stele.Error{Op: "show generations", Kind: stele.Unavailable, Err: stele.Reason(err)}
 	}
 	if text == "" {
 		site.Missing()
@@ -340,7 +341,7 @@ type About struct {
 // About returns what a page says.
 func (h *Handler) About(ctx context.Context) (a About, err error) {
 	c, err := h.read(ctx, true)
-	if err != nil {
+	if err != nil && stele.KindOf(err) != stele.Unavailable { // the log was not signed since a restore, and the page says the rest
 		return a, err
 	}
 	if c != nil {

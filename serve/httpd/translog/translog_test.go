@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele"
 )
 
 func TestParsePath(t *testing.T) {
@@ -102,5 +104,26 @@ func TestWitnesses(t *testing.T) {
 	a.Published.Note = "a.example/.log\n1\nhash\n\n\u2014 a.example/.log AAAA\n\u2014 w.example BBBB\n"
 	if got := strings.Join(a.Witnesses(), " "); got != "w.example" {
 		t.Errorf("%q", got)
+	}
+}
+
+// failed is a request whose answer is an error.
+type failed struct{ err error }
+
+func (f *failed) Send(string, []byte) {}
+func (f *failed) Missing()            {}
+func (f *failed) Fail(err error)      { f.err = err }
+func (f *failed) Header() http.Header { return http.Header{} }
+
+// What is wrong with the keys of the log is not told to all: of errors that are Unavailable the web server shows no text.
+func TestGenerationsHideErrors(t *testing.T) {
+	h := New(Options{Generations: func(context.Context) (string, error) {
+		return "", stele.Errorf("decrypt secret", stele.ID{}, stele.Conflict, "registry.secret-key-not-at-hand", "it is not in {where}", "/etc/stele/secret.key")
+	}})
+	var f failed
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "/.log/generations", nil)
+	h.Serve(r, "generations", &f)
+	if stele.KindOf(f.err) != stele.Unavailable {
+		t.Errorf("the answer is %v", f.err)
 	}
 }
