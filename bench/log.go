@@ -2,20 +2,16 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
+	"os"
 	"path/filepath"
-	"sync/atomic"
 	"text/tabwriter"
-	"time"
 
 	"github.com/stele-id/stele/internal/disk"
-	"github.com/stele-id/stele/transparency"
 )
 
-// logged measures what the transparency log costs: an import, durable commits, and space on the disk.
+// logged measures what the transparency log costs: an import, records that are put, and space on the disk.
 func (r *registryBench) logged(ctx context.Context, w *tabwriter.Writer) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
@@ -23,7 +19,7 @@ func (r *registryBench) logged(ctx context.Context, w *tabwriter.Writer) error {
 	if err := r.loggedImports(ctx, w); err != nil {
 		return err
 	}
-	return r.loggedCommits(ctx, w)
+	return r.loggedPuts(ctx, w)
 }
 
 // loggedImports compares an import that ends when the log has caught up with one that leaves it for later.
@@ -62,54 +58,39 @@ func (r *registryBench) loggedImports(ctx context.Context, w *tabwriter.Writer) 
 	return nil
 }
 
-// loggedCommits compares durable commits while the log follows, until it has caught up, with those without a log.
-func (r *registryBench) loggedCommits(ctx context.Context, w *tabwriter.Writer) (err error) {
-	var made atomic.Uint64
+// loggedPuts compares records that are put one by one over HTTP, each durable before the answer, at a server that keeps the log with
+// one that does not. The CPU time is counted until the log has caught up.
+func (r *registryBench) loggedPuts(ctx context.Context, w *tabwriter.Writer) (err error) {
+	script := filepath.Join(r.work, "logged-put.lua")
+	if err := os.WriteFile(script, []byte(putScript), 0o600); err != nil {
+		return err
+	}
+	var servers [2]*apiServer
+	for j, flags := range [][]string{{"--log-origin", "bench.example.org/.log"}, {"--log=false"}} {
+		if servers[j], err = r.startAPI(ctx, -1, filepath.Join(r.work, fmt.Sprintf("logged-put-%d", j)), flags...); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, servers[j].stop()) }()
+	}
 	var rates, used [2][]float64
 	var ratios, byCPU []float64
 	for i := range rounds {
-		progress("registering with the log and without, round %d of %d", i+1, rounds)
+		progress("records put with the log and without, round %d of %d", i+1, rounds)
 		var rate, cost [2]float64
 		for k := range rate {
-			j := (i + k) % 2
-			if rate[j], cost[j], err = r.commitLogged(ctx, fmt.Sprintf("commits-%d-%d", i, j), j == 0, &made); err != nil {
+			j := (i + k) % 2 // they take turns at being first
+			before := usedBy(servers[j].pid())
+			a, err := wrk(ctx, -1, servers[j].server, script, servers[j].token, fmt.Sprint(i))
+			if err != nil {
 				return err
 			}
+			servers[j].settle(ctx)
+			rate[j], cost[j] = a.rate, float64((usedBy(servers[j].pid())-before).Microseconds())/float64(a.number)
 			rates[j], used[j] = append(rates[j], rate[j]), append(used[j], cost[j])
 		}
 		ratios, byCPU = append(ratios, rate[0]/rate[1]), append(byCPU, cost[1]/cost[0])
 	}
-	fmt.Fprintf(w, "durable commits of %d goroutines with the log : without\t%.0f/s\t%.0f/s\t%.2f\t\tat least 0.97\n", callers, median(rates[0]), median(rates[1]), median(ratios))
-	fmt.Fprintf(w, "  by CPU time, a commit\t%.1f us\t%.1f us\t%.2f\t\t(for information)\n", median(used[0]), median(used[1]), median(byCPU))
+	fmt.Fprintf(w, "records put over HTTP, %d connections, with the log : without\t%.0f/s\t%.0f/s\t%.2f\t\tat least 0.97\n", connections, median(rates[0]), median(rates[1]), median(ratios))
+	fmt.Fprintf(w, "  by CPU time of the server, a record\t%.1f us\t%.1f us\t%.2f\t\t(for information)\n", median(used[0]), median(used[1]), median(byCPU))
 	return nil
-}
-
-// commitLogged commits for a while in a new registry. It returns commits a second, and the CPU time of one in microseconds.
-func (r *registryBench) commitLogged(ctx context.Context, name string, follow bool, made *atomic.Uint64) (rate, cost float64, err error) {
-	d, err := r.openMinters(ctx, name)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer func() { err = errors.Join(err, d.store.Close()) }()
-	log := transparency.New(transparency.Options{
-		Source: d.store, Cells: d.Registrar, Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Listed: func(ctx context.Context) (transparency.Listed, error) { return d.Public(ctx) },
-	})
-	running, stop := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if follow {
-			log.Run(running, transparency.Signing{Interval: time.Hour, Keys: func(context.Context) (*transparency.Keys, error) { return nil, nil }})
-		}
-	}()
-	first, begin, before := made.Load(), time.Now(), cpu()
-	_, err = together(callers, commitFor, func() error { _, err := d.register(made.Add(1)); return err })
-	stop()
-	<-ended
-	if err == nil && follow {
-		err = log.CatchUp(ctx, nil)
-	}
-	n := float64(made.Load() - first)
-	return n / time.Since(begin).Seconds(), float64((cpu() - before).Microseconds()) / n, err
 }
