@@ -140,6 +140,9 @@ var examples string
 // Host is the host of the demo's PURLs.
 const Host = "purl.example.org"
 
+// logOrigin is the name of the demo's log.
+const logOrigin = "demo.example.org/.log"
+
 // Where the demo answers if no setting says where: on this machine alone.
 const (
 	httpAddress = "127.0.0.1:8080"
@@ -166,6 +169,12 @@ func Configure(c *config.Config) (anyPorts []string) {
 	}
 	if c.Origin("log-level") == config.Default {
 		c.LogLevel = "warn" // the terminal is for Print
+	}
+	if c.LogOrigin == "" {
+		c.LogOrigin = logOrigin
+	}
+	if c.Origin("log-interval") == config.Default {
+		c.LogInterval = time.Second // a visitor who changes a name wants its proof now
 	}
 	if c.Host == "" {
 		c.Host = Host

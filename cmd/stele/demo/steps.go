@@ -65,8 +65,12 @@ var steps = []Step{
 	{"and by which names are registered", "PUT", "/api/v1/records/ark:12345/b2new", "Authorization: Bearer {token}", 201, `"version":1`, `{"url":"https://example.org/new"}`},
 	{"that lead somewhere from then on", "HEAD", "/ark:12345/b2new", "", 302, "Location: https://example.org/new\r\n", ""},
 	{"All about a name, for people and, as JSON, for programs", "GET", "/.info/urn:paradisec:AB1:001:A", "Accept: application/json", 200, "byte for byte", ""},
+	{"Proof of what the registry says of it today, to keep: anyone can check it years later, without the registry", "GET", proved, "", 200, "stele proof 1", ""},
 	{"How an answer comes about", "GET", "/8JMKD3MGP3W34T/47AF772?explain", "Accept: text/plain", 200, "sid.inpe.br", ""},
 }
+
+// proved is where the proof of a name is.
+const proved = "/api/v1/proof/urn:paradisec:AB1:001:A"
 
 // Page is something to open in a browser.
 type Page struct{ What, Path string }
@@ -78,6 +82,7 @@ var pages = []Page{
 	{"the recording itself", "/urn:paradisec:AB1:001:A"},
 	{"a tombstone", "/doi:10.5072/rivers-draft"},
 	{"a mistyped name", "/ark:12345/x5mx4dd26"},
+	{"the log of all changes, which can't be rewritten unnoticed", "/.log/"},
 	{"the desk, where curators keep names", "/.desk/"},
 }
 
@@ -143,6 +148,9 @@ func (d *Demo) Try(ctx context.Context) error {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	defer client.CloseIdleConnections()
+	if err := awaitProof(ctx, client, here); err != nil {
+		return err
+	}
 	for _, s := range d.at.steps() {
 		fmt.Fprintf(w, "\n# %s\n$ %s\n", s.What, s.command(here))
 		answer, err := s.try(ctx, client, here)
@@ -156,6 +164,27 @@ func (d *Demo) Try(ctx context.Context) error {
 	}
 	return d.ask(ctx)
 }
+
+// awaitProof waits until the log is signed, which follows the registry in the background.
+func awaitProof(ctx context.Context, client *http.Client, here string) error {
+	s := Step{Method: http.MethodGet, Path: proved, Status: http.StatusOK}
+	for tries := 0; ; tries++ {
+		_, err := s.try(ctx, client, here)
+		if err == nil || tries == proofTries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(proofPause):
+		}
+	}
+}
+
+const (
+	proofTries = 300
+	proofPause = 100 * time.Millisecond
+)
 
 // show prints the relevant part of an answer: of a header the status and the location.
 func (s Step) show(w io.Writer, answer string) {
