@@ -345,38 +345,54 @@ func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 var errChange = stele.Messagef("feed.part-damaged", "a part of the change feed is damaged")
 
 // parseChunk reads a key and value of the change feed.
-func parseChunk(key, value []byte) ([]feedEntry, error) {
+func parseChunk(key, value []byte) (entries []feedEntry, err error) {
+	err = eachChange(key, value, 0, func(e *feedEntry) bool {
+		entries = append(entries, *e)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	return entries, nil
+}
+
+// eachChange calls yield with the entries of a key and value of the change feed that come after a change, until it says that it has enough.
+// What comes after that is not read.
+func eachChange(key, value []byte, after uint64, yield func(*feedEntry) bool) error {
 	if len(key) != 9 {
-		return nil, errChange
+		return errChange
 	}
 	last := binary.BigEndian.Uint64(key[1:])
 	sec, n := binary.Varint(value)
 	if n <= 0 {
-		return nil, errChange
+		return errChange
 	}
 	nsec, rest, err1 := cutUvarint(value[n:])
 	count, rest, err2 := cutUvarint(rest)
 	if err1 != nil || err2 != nil || nsec > 999_999_999 || count == 0 || count > last || count > uint64(len(rest)) {
-		return nil, errChange
+		return errChange
 	}
 	at := time.Unix(sec, int64(nsec)).UTC()
-	entries := make([]feedEntry, count)
-	for i := range entries {
+	for seq := last - count + 1; seq != last+1; seq++ {
 		size, tail, err := cutUvarint(rest)
 		if err != nil || size > uint64(len(tail)) {
-			return nil, errChange
+			return errChange
 		}
-		e := &entries[i]
+		if rest = tail[size:]; seq <= after {
+			continue
+		}
+		var e feedEntry
 		if err := e.parse(tail[:size]); err != nil {
-			return nil, err
+			return err
 		}
-		e.Seq, e.At = last-count+1+uint64(i), at
-		rest = tail[size:]
+		if e.Seq, e.At = seq, at; !yield(&e) {
+			return nil
+		}
 	}
 	if len(rest) > 0 {
-		return nil, errChange
+		return errChange
 	}
-	return entries, nil
+	return nil
 }
 
 // parse reads an entry without its length.

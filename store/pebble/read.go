@@ -175,29 +175,43 @@ func (s *Store) Pointing(ctx context.Context, at stele.Location, cursor stele.ID
 	})
 }
 
-// Changes implements [stele.Store].
+// Changes implements [stele.Store]. A chunk is parsed when the caller comes to it: many callers want no more than one change.
 func (s *Store) Changes(ctx context.Context, cursor uint64) iter.Seq2[stele.Change, error] {
+	const op = "changes"
+	type chunk struct{ key, value []byte }
 	from := after(appendChangeKey(nil, cursor))
-	chunks := items(ctx, s, "changes", true, from, []byte{familyChange + 1}, func(key, value []byte) ([]feedEntry, bool, error) {
-		entries, err := parseChunk(key, value)
-		return entries, true, err
-	})
 	return func(yield func(stele.Change, error) bool) {
-		for entries, err := range chunks {
+		v, err := s.look(ctx, op)
+		if err != nil {
+			yield(stele.Change{}, err)
+			return
+		}
+		defer v.unpin()
+		stored := func(key, value []byte) (chunk, bool, error) {
+			return chunk{bytes.Clone(key), bytes.Clone(value)}, true, nil
+		}
+		scanPages(ctx, s, v, op, 1, from, []byte{familyChange + 1}, stored, func(c chunk, err error) bool {
+			more := true
+			if err == nil {
+				err = eachChange(c.key, c.value, cursor, func(e *feedEntry) bool {
+					if err := ctx.Err(); err != nil {
+						yield(stele.Change{}, err)
+						more = false
+					} else {
+						more = yield(e.Change, nil)
+					}
+					return more
+				})
+				if err != nil {
+					err = v.opening.damage(op, stele.ID{}, err)
+				}
+			}
 			if err != nil {
 				yield(stele.Change{}, err)
-				return
+				return false
 			}
-			for _, e := range entries {
-				if err := ctx.Err(); err != nil {
-					yield(stele.Change{}, err)
-					return
-				}
-				if e.Seq > cursor && !yield(e.Change, nil) {
-					return
-				}
-			}
-		}
+			return more
+		})
 	}
 }
 
@@ -313,9 +327,14 @@ const (
 // the view: an export that takes an hour keeps no files from being deleted, and the
 // store can be closed from the body of a loop.
 func scan[T any](ctx context.Context, s *Store, v *view, op string, from, end []byte, item func(key, value []byte) (T, bool, error), yield func(T, error) bool) {
+	scanPages(ctx, s, v, op, firstPage, from, end, item, yield)
+}
+
+// scanPages is scan with a first page of another size.
+func scanPages[T any](ctx context.Context, s *Store, v *view, op string, first int, from, end []byte, item func(key, value []byte) (T, bool, error), yield func(T, error) bool) {
 	var none T
-	page := make([]T, 0, firstPage)
-	for size := firstPage; from != nil && bytes.Compare(from, end) < 0; size = min(2*size, lastPage) {
+	page := make([]T, 0, first)
+	for size := first; from != nil && bytes.Compare(from, end) < 0; size = min(2*size, lastPage) {
 		if err := ctx.Err(); err != nil {
 			yield(none, err)
 			return
