@@ -21,7 +21,7 @@ import (
 //	log tile 0 NNNNNNNNNN       up to 256 leaves; see leafSize
 //	log tile L NNNNNNNNNN       up to 256 hashes of 32 bytes, each of a full tile of the level below
 //	log erased NNNNNNNNNN       JSON: a leaf whose content was erased; see erased
-//	log index L BBBBBBBB PPPP   where leaves of blocks are found by name and version; see index.go
+//	log index L BBBBBBBB PPPPPP where leaves of blocks are found by name and version; see index.go
 //	log checkpoint              the last checkpoint, a signed note with its co-signatures
 //	log keys                    JSON: the keys that sign checkpoints; see keys.go
 //

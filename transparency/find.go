@@ -298,7 +298,7 @@ func (l *Log) Tile(ctx context.Context, level int, n uint64, width int) ([]byte,
 	if level < 0 || level > 5 || width < 1 || width > tileWidth || n > maxTreeSize {
 		return nil, noTile()
 	}
-	data, err := newHashReader(ctx, l.o.Cells).tile(level, n)
+	data, err := tileHashes(ctx, l.o.Cells, tileID{level, n})
 	if err != nil {
 		return nil, err
 	}

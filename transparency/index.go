@@ -17,19 +17,19 @@ import (
 // is. Which runs there are follows from the number of indexed blocks: the digits of that number to the base of runsAbove. The
 // leaves after the last block are not in it; they are read from the feed.
 //
-// A run of level l is divided into 2 * 8^l parts by the highest bits of the hash, a cell each: the number of this form, a byte, and
+// A run of level l is divided into 16 * 8^l parts, of about 256 leaves each, by the highest bits of the hash, a cell each: the number of this form, a byte, and
 // pairs of the hash, as the difference to the one before, and of the leaf, counted from the first of the run, both as uvarints,
 // sorted.
 const (
 	blockLeaves = 4096
 	runBits     = 3 // of runsAbove
 	runsAbove   = 1 << runBits
-	partBits    = 1 // of the parts of a run of level 0
+	partBits    = 4 // of the parts of a run of level 0
 	indexForm   = 1
 )
 
 func indexCell(level int, block, part uint64) string {
-	return fmt.Sprintf("log index %x %08x %04x", level, block, part)
+	return fmt.Sprintf("log index %x %08x %06x", level, block, part)
 }
 
 // place is a leaf in the index.

@@ -59,6 +59,7 @@ type Log struct {
 	keeping   atomic.Int32 // those in KeepUp
 	offers    *offered.Offers
 	makers    sync.Pool // of *maker
+	trees     tileTrees
 
 	mu    sync.RWMutex
 	known *position // what was read or written last; nil if nothing is known

@@ -291,7 +291,7 @@ func (l *Log) Prove(ctx context.Context, w Wanted) (*Proof, error) {
 	if proof.Document == nil {
 		proof.Full = false
 	}
-	proof.Hashes, err = tlog.ProveRecord(int64(at.Size), int64(leaf), newHashReader(ctx, l.o.Cells))
+	proof.Hashes, err = tlog.ProveRecord(int64(at.Size), int64(leaf), l.hashes(ctx, p))
 	return proof, err
 }
 

@@ -93,7 +93,11 @@ func TestSeveralServersWriteOneLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t, open)
-			h.ingest("ark:12345/i", 9*blockLeaves) // so that runs of the index are merged and removed under way
+			names := blockLeaves
+			if name == "pebble" {
+				names *= 9 // so that runs of the index are merged and removed under way
+			}
+			h.ingest("ark:12345/i", names)
 			const servers = 4
 			var work sync.WaitGroup
 			signed := make([][]string, servers)
@@ -111,7 +115,7 @@ func TestSeveralServersWriteOneLog(t *testing.T) {
 							t.Error(err)
 						}
 						signed[i] = append(signed[i], p.Note)
-						if _, err := log.Prove(h.ctx, Wanted{ID: h.id(fmt.Sprintf("ark:12345/i%d", rnd.IntN(9*blockLeaves))), Version: 1}); err != nil {
+						if _, err := log.Prove(h.ctx, Wanted{ID: h.id(fmt.Sprintf("ark:12345/i%d", rnd.IntN(names))), Version: 1}); err != nil {
 							t.Error(err)
 						}
 					}

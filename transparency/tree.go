@@ -2,6 +2,7 @@ package transparency
 
 import (
 	"context"
+	"sync"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -152,52 +153,139 @@ func rootOf(hashes []byte) tlog.Hash {
 	return level[0]
 }
 
+// tileTree is the hashes of a tile, and those of the nodes above them within the tile: the hashes of each level after those of the
+// level below.
+type tileTree struct {
+	width  int
+	levels [tileHeight + 1][]tlog.Hash
+}
+
+func newTileTree(hashes []byte) *tileTree {
+	t := &tileTree{width: len(hashes) / tlog.HashSize}
+	all := make([]tlog.Hash, 0, 2*t.width)
+	for i := range t.width {
+		all = append(all, tlog.Hash(hashes[i*tlog.HashSize:]))
+	}
+	t.levels[0] = all
+	for level := 1; level <= tileHeight; level++ {
+		below, first := t.levels[level-1], len(all)
+		for i := range len(below) / 2 {
+			all = append(all, hashNode(&below[2*i], &below[2*i+1]))
+		}
+		t.levels[level] = all[first:]
+	}
+	return t
+}
+
+// tileID names a tile of the tree.
+type tileID struct {
+	level int
+	n     uint64
+}
+
+// maxTileTrees is how many tiles are kept, of 16 KB each.
+const maxTileTrees = 1024
+
+// tileTrees are tiles that were read lately. What a tile has never changes, so one that is kept is good as far as it goes.
+type tileTrees struct {
+	mu    sync.Mutex
+	era   stele.GenerationID // that they are of
+	tiles map[tileID]*tileTree
+}
+
+// get returns a tile that has at least so many hashes; nil if there is none.
+func (c *tileTrees) get(era stele.GenerationID, id tileID, width int) *tileTree {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.tiles[id]; c.era == era && t != nil && t.width >= width {
+		return t
+	}
+	return nil
+}
+
+func (c *tileTrees) put(era stele.GenerationID, id tileID, t *tileTree) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.era != era || c.tiles == nil {
+		c.era, c.tiles = era, map[tileID]*tileTree{}
+	}
+	for other := range c.tiles { // any of them: maps begin anywhere
+		if len(c.tiles) < maxTileTrees {
+			break
+		}
+		delete(c.tiles, other)
+	}
+	c.tiles[id] = t
+}
+
 // hashReader reads hashes of the tree from its tiles.
 type hashReader struct {
 	ctx   context.Context
 	cells Keeper
-	tiles map[string][]byte // that were read: hashes
+	era   stele.GenerationID
+	trees *tileTrees
 }
 
+// newHashReader returns a reader that reads each tile from its cell once.
 func newHashReader(ctx context.Context, cells Keeper) *hashReader {
-	return &hashReader{ctx: ctx, cells: cells, tiles: map[string][]byte{}}
+	return &hashReader{ctx: ctx, cells: cells, trees: new(tileTrees)}
+}
+
+// hashes returns a reader that knows the tiles that were read lately.
+func (l *Log) hashes(ctx context.Context, p *position) *hashReader {
+	r := newHashReader(ctx, l.o.Cells)
+	if len(p.Eras) > 0 {
+		r.era, r.trees = p.Eras[len(p.Eras)-1].Generation, &l.trees
+	}
+	return r
 }
 
 // ReadHashes implements [tlog.HashReader].
 func (r *hashReader) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	list := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
-		tile := tlog.TileForIndex(tileHeight, index)
-		data, err := r.tile(tile.L, uint64(tile.N))
+		level, n := tlog.SplitStoredHashIndex(index)
+		id := tileID{level / tileHeight, uint64(n) >> (tileHeight - level%tileHeight)}
+		height := level % tileHeight
+		at := int(n) & (tileWidth>>height - 1)
+		t, err := r.tile(id, (at+1)<<height)
 		if err != nil {
 			return nil, err
 		}
-		if len(data) < tile.W*tlog.HashSize {
-			return nil, damaged(tileCell(tile.L, uint64(tile.N)))
-		}
-		if list[i], err = tlog.HashFromTile(tile, data[:tile.W*tlog.HashSize], index); err != nil {
-			return nil, &stele.Error{Op: opLog, Kind: stele.Internal, Err: err}
-		}
+		list[i] = t.levels[height][at]
 	}
 	return list, nil
 }
 
-// tile returns the hashes of a tile, as far as it goes.
-func (r *hashReader) tile(level int, n uint64) ([]byte, error) {
-	name := tileCell(level, n)
-	if data, ok := r.tiles[name]; ok {
-		return data, nil
+// tile returns a tile with so many hashes at least.
+func (r *hashReader) tile(id tileID, width int) (*tileTree, error) {
+	if t := r.trees.get(r.era, id, width); t != nil {
+		return t, nil
 	}
-	value, err := r.cells.LogCell(r.ctx, name)
+	hashes, err := tileHashes(r.ctx, r.cells, id)
 	if err != nil {
 		return nil, err
 	}
-	if widthOf(level, value) < 0 {
+	if len(hashes) < width*tlog.HashSize {
+		return nil, damaged(tileCell(id.level, id.n))
+	}
+	t := newTileTree(hashes)
+	r.trees.put(r.era, id, t)
+	return t, nil
+}
+
+// tileHashes reads the hashes of a tile, as far as it goes.
+func tileHashes(ctx context.Context, cells Keeper, id tileID) ([]byte, error) {
+	name := tileCell(id.level, id.n)
+	value, err := cells.LogCell(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if widthOf(id.level, value) < 0 {
 		return nil, damaged(name)
 	}
-	if level == 0 {
+	if id.level == 0 {
 		value = hashesOf(value)
 	}
-	r.tiles[name] = value
 	return value, nil
 }

@@ -110,14 +110,12 @@ func (l *Log) notIndexed(ctx context.Context, p *position, first uint64, list []
 
 // verifyTiles checks the levels above the leaves, and the checkpoint.
 func (l *Log) verifyTiles(ctx context.Context, p *position, report func(*stele.Message)) error {
-	r := newHashReader(ctx, l.o.Cells)
 	for level, n := 1, p.Size/tileWidth; n > 0; level, n = level+1, n/tileWidth {
 		for i := range n {
-			clear(r.tiles)
-			below, err := r.tile(level-1, i)
+			below, err := tileHashes(ctx, l.o.Cells, tileID{level - 1, i})
 			if err == nil && len(below) == tileWidth*tlog.HashSize {
 				var above []byte
-				if above, err = r.tile(level, i/tileWidth); err == nil {
+				if above, err = tileHashes(ctx, l.o.Cells, tileID{level, i / tileWidth}); err == nil {
 					at := int(i%tileWidth) * tlog.HashSize
 					root := rootOf(below)
 					if len(above) >= at+tlog.HashSize && string(above[at:at+tlog.HashSize]) == string(root[:]) {
@@ -141,8 +139,7 @@ func (l *Log) verifyTiles(ctx context.Context, p *position, report func(*stele.M
 	}
 	c, err := ParseCheckpoint(shown.Note)
 	if err == nil && c.Size <= now.Size {
-		clear(r.tiles)
-		root, err := tlog.TreeHash(int64(c.Size), r)
+		root, err := tlog.TreeHash(int64(c.Size), newHashReader(ctx, l.o.Cells))
 		if err == nil && root == c.Root {
 			return nil
 		}
