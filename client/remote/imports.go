@@ -123,7 +123,7 @@ func (r *Registry) outcome(l *apijson.Imported) error {
 // ingest sends lines, and returns the result of each by its number, from 1.
 func (r *Registry) ingest(ctx context.Context, text []byte, o registrar.ImportOptions) (lines map[int]apijson.Imported, err error) {
 	q := &ask{
-		method: http.MethodPost, path: "import", media: apijson.Lines, body: text, again: true, timeout: importTimeout,
+		method: http.MethodPost, path: "import", media: apijson.Lines, body: text, again: !o.OnlyAfter, timeout: importTimeout, // a repeated request would find its own bookmark
 		query: url.Values{
 			"each": {"true"}, "update": {strconv.FormatBool(o.Update)}, "replace": {strconv.FormatBool(o.Lines == nil)}, "keep": {strconv.FormatBool(o.Keep)}, "dry-run": {strconv.FormatBool(o.DryRun)},
 		},
@@ -149,6 +149,9 @@ func (r *Registry) ingest(ctx context.Context, text []byte, o registrar.ImportOp
 	if o.Name != "" {
 		q.query.Set("name", importName(o.Name))
 		q.query.Set("bookmark", string(o.Bookmark))
+		if o.OnlyAfter {
+			q.query.Set("if-bookmark", apijson.BookmarkDigest(o.Held))
+		}
 	}
 	err = r.exchange(ctx, q, func(resp *http.Response) (failed *failure) {
 		lines, failed = r.readImported(resp)

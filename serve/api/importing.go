@@ -43,6 +43,7 @@ func (h *Handler) importOperations() []operation {
 			importName,
 			{name: "from", kind: numberKind, usual: "0", about: "how many lines of this import were sent before; with 0 it starts over"},
 			{name: "bookmark", min: 1, max: 4096, about: "kept under the name instead of the number of lines, for clients that count otherwise; it is committed when all that was sent is imported"},
+			{name: "if-bookmark", min: 4, max: 64, about: "the SHA-256, in hexadecimal digits, of the bookmark that is kept under the name until now, or none if there should be none; 409 if it is another one, because another client imports the same", example: "none"},
 			updateParameter, replaceParameter,
 			{name: "import", kind: numberKind, min: 1, about: "the number of the import that this is a part of, which beginImport gave; without it the import gets one", example: "17"},
 			{name: "keep", kind: flagKind, usual: "false", about: "believe when records were created and changed, and by whom; for administrators"},
@@ -151,7 +152,7 @@ func (im *importing) begin() error {
 		return invalidf("import.name-missing", "only an import with a name can go on or be marked; give the name")
 	case im.bookmark != "" || from == 0:
 		im.mark.Lines = int(min(from, 1<<40))
-		return nil
+		return im.onlyAfter(c.text("if-bookmark"))
 	}
 	var err error
 	if im.mark, err = c.h.importMark(c, im.o.Name); err != nil {
@@ -165,6 +166,22 @@ func (im *importing) begin() error {
 	if im.o.Import == 0 {
 		im.o.Import = im.mark.Import
 	}
+	return nil
+}
+
+// onlyAfter makes sure that the bookmark is the one that the client knows, now and when it is written.
+func (im *importing) onlyAfter(want string) error {
+	if want == "" {
+		return nil
+	}
+	held, err := im.c.h.o.Registrar.Bookmark(im.c.ctx, im.o.Name)
+	if err != nil {
+		return err
+	}
+	if apijson.BookmarkDigest(held) != strings.ToLower(want) {
+		return &stele.Error{Op: im.c.op.name, Kind: stele.Conflict, Err: stele.Messagef("import.runs-twice", "the same was begun at another place meanwhile; wait until that has ended, and look again")}
+	}
+	im.o.OnlyAfter, im.o.Held = true, held
 	return nil
 }
 

@@ -342,3 +342,22 @@ func TestImportSecrets(t *testing.T) {
 		t.Errorf("without a key: %s %s", a.Status, a.body)
 	}
 }
+
+// TestImportOnlyAfter: of two clients that continue the same import, the second is refused.
+func TestImportOnlyAfter(t *testing.T) {
+	s := newSite(t)
+	send := func(id, bookmark, held string) reply {
+		t.Helper()
+		return s.ask("root", "POST", Root+"/import?name=harvest&bookmark="+bookmark+"&if-bookmark="+held, `{"id":"`+id+`","url":"https://example.org/"}`, "Content-Type", apijson.Lines)
+	}
+	send("ark:12345/h1", "one", "none").want(t, http.StatusOK)
+	one := apijson.BookmarkDigest([]byte("one"))
+	for _, held := range []string{"none", apijson.BookmarkDigest([]byte("two"))} {
+		if a := send("ark:12345/h2", "two", held).want(t, http.StatusConflict); !strings.Contains(a.body, "import.runs-twice") {
+			t.Error(a.body)
+		}
+	}
+	s.ask("root", "GET", Root+"/records/ark:12345/h2", "").want(t, http.StatusNotFound)
+	send("ark:12345/h2", "two", one).want(t, http.StatusOK)
+	send("ark:12345/h3", "three", one).want(t, http.StatusConflict)
+}
