@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -24,17 +25,37 @@ func TestServeHarvests(t *testing.T) {
 	}
 	p.end(t, syscall.SIGTERM)
 	runStele(t, "harvest", "stop", "daily", "--data", to)
+	runStele(t, "user", "add", "ann", "--data", to)
+	runStele(t, "ns", "grant", "ark:12345/x5", "user:ann", "owner", "--data", to)
+	file := filepath.Join(t.TempDir(), "token")
+	token, err := steleCommand(t, "token", "create", "ann", "--scope", "admin", "--data", to).Output()
+	if err == nil {
+		err = os.WriteFile(file, token, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 
-	runStele(t, "harvest", "add", "again", source.http+"/.oai", "--into", "ark:12345/x5", "--data", to)
+	// The owner of the namespace adds another one while the server runs.
 	p = startServe(t, "--data", to, "--http", "127.0.0.1:0", "--harvest-allow", "127.0.0.0/8")
+	far := []string{"--server", p.http, "--token-file", file}
+	runStele(t, append([]string{"harvest", "add", "again", source.http + "/.oai", "--into", "ark:12345/x5"}, far...)...)
 	p.waitFor(t, "a scheduled harvest is done")
 	if response, _ := httpGet(t, p.http+"/ark:12345/x5a1"); response.Header.Get("Location") != "https://example.org/1" {
 		t.Errorf("%s to %q", response.Status, response.Header.Get("Location"))
 	}
+	runStele(t, append([]string{"harvest", "add", "more", source.http + "/.oai", "--into", "ark:12345/x5", "--format", "oai_datacite"}, far...)...)
+	if said := runStele(t, append([]string{"harvest", "run", "again"}, far...)...); !strings.Contains(said, "again is done soon") {
+		t.Error(said)
+	}
+	runStele(t, append([]string{"harvest", "stop", "more"}, far...)...)
+	if said := runStele(t, append([]string{"harvest", "ls"}, far...)...); !strings.Contains(said, "again  ") || strings.Contains(said, "more  ") {
+		t.Error(said)
+	}
 	if code := p.end(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("it ends with %d:\n%s", code, p.stderr)
 	}
-	if said := runStele(t, "harvest", "ls", "--data", to); !strings.Contains(said, " 1 new, ") {
+	if said := runStele(t, "harvest", "ls", "--json", "--data", to); !strings.Contains(said, `"said":"1 new, `) {
 		t.Error(said)
 	}
 }
