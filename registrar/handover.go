@@ -18,6 +18,11 @@ import (
 // Only an administrator may. It returns the namespaces as they are then.
 func (r *Registrar) OfferNamespace(ctx context.Context, key stele.NamespaceKey, heir, address string) ([]*stele.Namespace, error) {
 	const op = "offer namespace"
+	if own, err := r.LogOrigin(ctx); err != nil {
+		return nil, err
+	} else if heir != "" && heir == own.Origin {
+		return nil, refuse(op, stele.ID{}, stele.Invalid, "hand-over.heir-is-giver", `"{heir}" is this registry itself; give the origin of the other one's log, which 'stele log key' prints there`, heir)
+	}
 	return r.handOver(ctx, op, key, false, func(ns *stele.Namespace) (stele.HandOver, error) {
 		if ns.IsSealed() {
 			return ns.HandOver, refuse(op, stele.ID{}, stele.Conflict, "hand-over.already-sealed", "{namespace} is sealed for {heir} already; 'stele handover status' says how far it is", ns.Key(), ns.HandOver.Heir)
@@ -37,7 +42,12 @@ func (r *Registrar) SealNamespace(ctx context.Context, key stele.NamespaceKey) (
 	if err != nil {
 		return nil, err
 	}
-	return r.handOver(ctx, op, key, true, func(ns *stele.Namespace) (stele.HandOver, error) {
+	return r.handOver(ctx, op, key, true, sealing(op, key, top))
+}
+
+// sealing returns the step by which each namespace at and below a key is sealed for the heir of the top one.
+func sealing(op string, key stele.NamespaceKey, top stele.HandOver) func(ns *stele.Namespace) (stele.HandOver, error) {
+	return func(ns *stele.Namespace) (stele.HandOver, error) {
 		h := ns.HandOver
 		switch {
 		case ns.IsRead():
@@ -48,7 +58,7 @@ func (r *Registrar) SealNamespace(ctx context.Context, key stele.NamespaceKey) (
 			return h, nil
 		}
 		return stele.HandOver{State: stele.Sealed, Heir: top.Heir, Address: top.Address}, nil
-	})
+	}
 }
 
 // offered returns to which registry a namespace is offered.
@@ -67,6 +77,9 @@ func (r *Registrar) offered(ctx context.Context, op string, key stele.NamespaceK
 // sure that the heir answers for them. Only an administrator may.
 func (r *Registrar) ForwardNamespace(ctx context.Context, key stele.NamespaceKey) ([]*stele.Namespace, error) {
 	const op = "forward namespace"
+	if err := r.needProof(ctx, op); err != nil {
+		return nil, err
+	}
 	return r.handOver(ctx, op, key, false, func(ns *stele.Namespace) (stele.HandOver, error) {
 		h := ns.HandOver
 		if !ns.IsSealed() {
@@ -202,29 +215,6 @@ func (r *Registrar) raiseFence(ctx context.Context, op string, namespaceVersions
 		return stele.CellChange{}, tell(op, err)
 	}
 	return stele.CellChange{Name: stele.NamespaceFence, Before: before, After: binary.BigEndian.AppendUint64(nil, namespaceVersions)}, nil
-}
-
-// HandOvers returns the namespaces at and below a key that are handed over or were adopted, in order, to everybody: the public sees where its
-// requests go, and two registries see how far the other one is. It shows no principals, and no other settings.
-func (r *Registrar) HandOvers(ctx context.Context, key stele.NamespaceKey) (list []*stele.Namespace, err error) {
-	s, err := r.view(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, at := range s.below(key) {
-		ns := s.Get(at).Namespace
-		if ns.SameHandOver(&stele.Namespace{}) {
-			continue
-		}
-		one := &stele.Namespace{Scheme: ns.Scheme, Prefix: ns.Prefix, HandOver: ns.HandOver}
-		one.HandOver.By = ""
-		for _, a := range ns.Adoptions {
-			a.By = ""
-			one.Adoptions = append(one.Adoptions, a)
-		}
-		list = append(list, one)
-	}
-	return list, nil
 }
 
 // adopting is the key of a context in which records of a namespace that is for reading only are written: those of a bundle.

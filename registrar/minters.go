@@ -245,6 +245,9 @@ func (r *Registrar) SkipCounter(ctx context.Context, key stele.NamespaceKey, to 
 	if err != nil {
 		return err
 	}
+	if ns.IsSealed() { // the heir goes on from the position that the bundle has
+		return sealed(op, stele.ID{}, ns)
+	}
 	return r.minters.Skip(ctx, op, ns, to)
 }
 

@@ -122,6 +122,9 @@ func (r *Registrar) Propose(ctx context.Context, p Proposal) (*Proposal, error) 
 	if err != nil {
 		return nil, err
 	}
+	if ancestors[0].IsSealed() { // it could never be approved
+		return nil, sealed(op, p.Record.ID, ancestors[0])
+	}
 	if len(p.Note) > stele.MaxName || stele.CheckText("", strings.ReplaceAll(p.Note, "\n", " ")) != nil && p.Note != "" {
 		return nil, refuse(op, p.Record.ID, stele.Invalid, "proposal.note-wrong", "the note has more than {most} bytes, or characters that can't be shown; shorten it", stele.MaxName)
 	}
