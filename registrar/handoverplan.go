@@ -96,10 +96,7 @@ func (p *SealPlan) Records() (n uint64) {
 // it reads all records; it calls progress, if that is not nil, with the number of records read so far. Only an administrator may.
 func (r *Registrar) PlanSeal(ctx context.Context, key stele.NamespaceKey, progress func(read int)) (*SealPlan, error) {
 	const op = "seal namespace"
-	if err := administrate(ctx, op, stele.ID{}); err != nil {
-		return nil, err
-	}
-	top, err := r.offered(ctx, op, key)
+	s, top, err := r.maySeal(ctx, op, key)
 	if err != nil {
 		return nil, err
 	}
@@ -107,18 +104,10 @@ func (r *Registrar) PlanSeal(ctx context.Context, key stele.NamespaceKey, progre
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.view(ctx)
-	if err != nil {
-		return nil, err
-	}
 	p := &SealPlan{Heir: top.Heir, Address: top.Address, Registry: own.Origin}
 	at := make(map[stele.NamespaceKey]int)
-	step := sealing(op, key, top)
 	for _, k := range s.below(key) {
 		ns := s.Get(k).Namespace
-		if _, err := step(ns); err != nil {
-			return nil, err
-		}
 		one := PlannedNamespace{Key: k, State: ns.HandOver.State, Minter: ns.Minter.Kind}
 		if one.Minter != stele.NoMinter {
 			status, err := r.MinterStatus(ctx, k)
@@ -131,6 +120,33 @@ func (r *Registrar) PlanSeal(ctx context.Context, key stele.NamespaceKey, progre
 		p.Namespaces = append(p.Namespaces, one)
 	}
 	return p, r.planRecords(ctx, op, s, p, at, progress)
+}
+
+// MaySeal returns the error with which SealNamespace would refuse to seal a namespace as it is now.
+func (r *Registrar) MaySeal(ctx context.Context, key stele.NamespaceKey) error {
+	_, _, err := r.maySeal(ctx, "seal namespace", key)
+	return err
+}
+
+func (r *Registrar) maySeal(ctx context.Context, op string, key stele.NamespaceKey) (*namespaceTree, stele.HandOver, error) {
+	if err := administrate(ctx, op, stele.ID{}); err != nil {
+		return nil, stele.HandOver{}, err
+	}
+	top, err := r.offered(ctx, op, key)
+	if err != nil {
+		return nil, stele.HandOver{}, err
+	}
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, stele.HandOver{}, err
+	}
+	step := sealing(op, key, top)
+	for _, k := range s.below(key) {
+		if _, err := step(s.Get(k).Namespace); err != nil {
+			return nil, stele.HandOver{}, err
+		}
+	}
+	return s, top, nil
 }
 
 // planRecords counts the records and the aliases of a plan, whose namespaces stand at these places.

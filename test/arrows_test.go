@@ -89,12 +89,14 @@ var rooms = []room{
 	{folder: "registrar/minting", may: ". mint namespaces", tests: "auth registrar store/mem scheme/all"}, // it reads the store, and commits through its caller
 	{folder: "registrar", may: ". document registrar/minting rules internal/destination auth auth/password ddds mint namespaces outbound proof publish/zonekey publish/zonemap secret", tests: "store/mem scheme/all"},
 
+	{folder: "heir", may: ". document/apijson internal/urltext registrar transparency", tests: "auth outbound registry resolver scheme/all serve/* store/mem web"}, // it asks the registries that take over namespaces
+
 	{folder: "links/ask", may: ". client links outbound", tests: "internal/certtest internal/servertest"},
 	{folder: "links/check", may: ". auth document links registrar", tests: "proof store/mem store/pebble store/postgres outbound scheme/all internal/disk internal/servertest"},
 	{folder: "links", may: "."}, // it judges answers; others ask and keep. It computes, but the list of public suffixes knows net/http
 	{folder: "search", may: ". internal/offered", tests: "store/mem store/pebble store/postgres scheme/all"}, // it reads a store, and knows none
 
-	{folder: "registry/access", may: ". document links internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search transparency usage", tests: "scheme/all secret serve/api serve/httpd store/mem web web/language"},
+	{folder: "registry/access", may: ". document heir links internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search transparency usage", tests: "scheme/all secret serve/api serve/httpd store/mem web web/language"},
 	{folder: "registry", may: ". document/apijson internal/disk auth client outbound publish registrar resolver search secret store/* transparency", tests: "store/mem scheme/all"},
 	{folder: "bulk/job", may: ". auth bulk bulk/foreign registrar", tests: "store/mem scheme/all"},
 	{folder: "mail/digest", may: ". document/apijson auth bulk mail publish/zonekey registrar web", tests: "secret store/mem store/postgres scheme/all"},
@@ -118,7 +120,7 @@ var rooms = []room{
 
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". document rules internal/destination internal/limit internal/plainxml auth ddds handles mint namespaces proof publish resolver registrar transparency wire/hdl web", tests: "outbound registry secret usage store/mem scheme/all"},
-	{folder: "serve/api", may: ". document rules internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search transparency wire/hdl web", tests: "links registry secret usage store/mem scheme/all"},
+	{folder: "serve/api", may: ". document rules internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search transparency wire/hdl web", tests: "heir links outbound registry secret usage store/mem scheme/all"},
 	{folder: "serve/desk", may: ". document rules internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage"},
 	{folder: "serve/hdld", may: ". internal/datagram internal/limit internal/slab auth handles wire/hdl", tests: "document registrar resolver secret store/mem scheme/all"},
 	{folder: "serve/*", may: ". internal/datagram internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
@@ -131,9 +133,9 @@ var rooms = []room{
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},
 	{folder: "client", may: ". document client/hdl client/internal internal/destination ddds mint outbound proof publish/zonemap wire/hdl", tests: "auth handles registrar resolver internal/servertest store/mem scheme/all serve/*"},
 
-	{folder: "server", may: ". harvest transparency usage client document links internal/disk internal/limit internal/terminal audit auth bulk config mail outbound publish registrar registry resolver search serve/* web store/* auth/issuer handles wire/hdl", tests: "scheme/all secret"},
+	{folder: "server", may: ". harvest heir transparency usage client document links internal/disk internal/limit internal/terminal audit auth bulk config mail outbound publish registrar registry resolver search serve/* web store/* auth/issuer handles wire/hdl", tests: "scheme/all secret"},
 	{folder: "doctor", may: ". handles wire/hdl document/apijson internal/disk auth client config mail registry secret server store/pebble auth/issuer outbound", tests: "serve/hdld registrar resolver secret scheme/all store/mem"},
-	{folder: "cmd/stele", may: ". harvest transparency usage rules document handles links internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". harvest heir transparency usage rules document handles links internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". usage transparency document search links links/check internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test/logverifier", tests: ". auth registrar scheme/all store/mem transparency"}, // a second implementation: no code of ours

@@ -97,6 +97,9 @@ func CheckOrigin(origin string) error {
 	return nil
 }
 
+// IsOfLog reports whether an origin is that of a log with this name, in its first era or in a later one.
+func IsOfLog(origin, name string) bool { return isEra(origin, name) }
+
 // String returns the key as signed-note has it: the name, the hash and the key, with plus signs.
 func (p PublicKey) String() string {
 	b := append([]byte{p.alg()}, p.Key...)

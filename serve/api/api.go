@@ -105,6 +105,9 @@ type Options struct {
 	// CheckHarvest says what is wrong with a repository that is to be harvested; nil: nothing is.
 	CheckHarvest func(url, format, set string) error
 
+	// Heirs asks the registries that take over namespaces. It must be set.
+	Heirs Heirs
+
 	// Search finds records by words; nil if there is no index.
 	Search *search.Finder
 

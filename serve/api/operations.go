@@ -3,6 +3,7 @@ package api
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -74,6 +75,7 @@ func (h *Handler) operations() []operation {
 		h.usageLogOperations(),
 		h.namespaceOperations(),
 		h.ruleOperations(),
+		h.handOverOperations(),
 		h.hostOperations(),
 		h.checkOperations(),
 		h.zoneOperations(),
@@ -215,6 +217,7 @@ const (
 	maxPage    = 1 << 20 // bytes of a list's items, about; then another page begins
 	usualLimit = 100     // items on a page
 	maxLimit   = 1000
+	heirTime   = 3 * time.Minute // that the heir of a namespace is asked for, and its client waits
 )
 
 // place is what stands at a first segment: operations by their methods, for the

@@ -51,6 +51,11 @@ var samples = map[string]sample{
 	"testRules":         {target: "/rules/ark:12345/x5", body: `{"names":["ark:12345/x5007"]}`},
 	"tryNamespace":      {target: "/try/ark:12345/q7", body: `{"minter":{"kind":"noid","template":".reeeedk"}}`},
 	"patchNamespace":    {target: "/namespaces/ark:12345/x5", body: `{"title":"New"}`},
+	"listHandOvers":     {target: "/handover"},
+	"getHandOver":       {target: "/handover/ark:12345"},
+	"changeHandOver":    {target: "/handover/ark:12345", body: offer},
+	"checkHeir":         {target: "/heir/ark:12345"},
+	"planSeal":          {target: "/sealplan/ark:12345"},
 	"listPURLHosts":     {target: "/purl-hosts"},
 	"addPURLHosts":      {target: "/purl-hosts", body: `{"hosts":["purl.example.org"]}`},
 	"getMinter":         {target: "/minters/ark:12345/x5"},
@@ -161,6 +166,8 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 		if op.name == "addUsageLog" {
 			x.target += "?at=0"
 		}
+	case "checkHeir", "planSeal": // of what is offered
+		s.ask(theAdmin, "POST", Root+"/handover/ark:12345", offer).want(t, http.StatusOK)
 	case "getProof", "changeLogKeys":
 		s.signLog()
 	case "statistics": // the figures of the namespace are public

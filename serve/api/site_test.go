@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,8 +20,10 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/heir"
 	"github.com/stele-id/stele/links"
 	"github.com/stele-id/stele/links/check"
+	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
@@ -113,6 +116,7 @@ func newSiteWith(t testing.TB, secrets *secret.Ring, change ...func(*Options)) *
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Heirs = &heir.Checker{Registrar: s.registry, Schemes: s.schemes, HTTP: loopbackOnly{outbound.NewClient(outbound.Rule{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, heir.Patience, heir.MaxAnswer)}}
 	o.Links = check.New(check.Options{Registrar: s.registry, Store: s.store, Rules: rules, Now: s.now, Rand: rand.Reader}) // it does not run
 	for _, c := range change {
 		c(&o)
