@@ -120,7 +120,7 @@ func (r *run) answers(ctx context.Context, rec *stele.Record) error {
 	}
 	to, err := url.Parse(location)
 	switch {
-	case status < 200 || status >= 400:
+	case status < 200 || status >= 400 && status != http.StatusGone:
 		return stele.Messagef("hand-over.name-status", "{url} is answered with {status}", where, status)
 	case location != "" && err == nil && to.Host != "" && r.Own != nil && r.Own(to.Hostname()) && strings.HasSuffix(to.Path, name):
 		return stele.Messagef("hand-over.name-returns", "{url} is redirected back to this registry", where)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // HandOvers returns the namespaces at and below a key that are handed over or were adopted, in order, to everybody: the public sees where its
@@ -90,6 +91,23 @@ func (p *SealPlan) Records() (n uint64) {
 		n += p.Namespaces[i].Records
 	}
 	return n
+}
+
+// Document returns the plan as the API shows it.
+func (p *SealPlan) Document() apijson.SealPlan {
+	d := apijson.SealPlan{Done: true, Read: p.Read, Heir: p.Heir, Address: p.Address, Registry: p.Registry, Records: p.Records(), Reserved: p.Reserved, Inward: p.Inward.document(), Outward: p.Outward.document()}
+	for _, ns := range p.Namespaces {
+		d.Namespaces = append(d.Namespaces, apijson.SealNamespace{Scheme: ns.Key.Scheme, Prefix: ns.Key.Prefix, State: string(ns.State), Records: ns.Records, Minter: string(ns.Minter), Given: ns.Given, Total: ns.Total})
+	}
+	return d
+}
+
+func (c *Crossing) document() *apijson.SealCrossing {
+	d := &apijson.SealCrossing{Count: c.Count, Some: []apijson.SealAlias{}}
+	for _, a := range c.Some {
+		d.Some = append(d.Some, apijson.SealAlias{Alias: a.Alias.String(), ID: a.ID.String()})
+	}
+	return d
 }
 
 // PlanSeal returns what SealNamespace would do, or the error with which it would refuse. It writes nothing. An alias can belong to any record, so

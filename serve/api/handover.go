@@ -198,25 +198,8 @@ func (h *Handler) planSeal(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := out.line(sealPlanOf(plan)); err != nil {
+	if err := out.line(plan.Document()); err != nil {
 		return err
 	}
 	return out.flush()
-}
-
-// sealPlanOf returns a plan as the API shows it.
-func sealPlanOf(p *registrar.SealPlan) apijson.SealPlan {
-	d := apijson.SealPlan{Done: true, Read: p.Read, Heir: p.Heir, Address: p.Address, Registry: p.Registry, Records: p.Records(), Reserved: p.Reserved, Inward: crossingOf(&p.Inward), Outward: crossingOf(&p.Outward)}
-	for _, ns := range p.Namespaces {
-		d.Namespaces = append(d.Namespaces, apijson.SealNamespace{Scheme: ns.Key.Scheme, Prefix: ns.Key.Prefix, State: string(ns.State), Records: ns.Records, Minter: string(ns.Minter), Given: ns.Given, Total: ns.Total})
-	}
-	return d
-}
-
-func crossingOf(c *registrar.Crossing) *apijson.SealCrossing {
-	d := &apijson.SealCrossing{Count: c.Count, Some: []apijson.SealAlias{}}
-	for _, a := range c.Some {
-		d.Some = append(d.Some, apijson.SealAlias{Alias: a.Alias.String(), ID: a.ID.String()})
-	}
-	return d
 }
