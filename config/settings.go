@@ -195,6 +195,8 @@ var settings = []Setting{
 		What: "witnesses that are asked to co-sign the checkpoints of the transparency log: the URL and the public key of each, with an equals sign between them"},
 	{Name: "log-witness-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
 		What: "addresses and networks, in addition to public ones, at which the server may ask witnesses; empty: public addresses only"},
+	{Name: "handover-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
+		What: "addresses and networks, in addition to public ones, at which the server may ask the heir of a namespace that is handed over; empty: public addresses only"},
 	{Name: "harvest-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
 		What: "addresses and networks, in addition to public ones, at which the server may harvest repositories; empty: public addresses only"},
 	{Name: "oai-mail", kind: lineKind, Example: "ids@example.org",
@@ -368,6 +370,7 @@ type Values struct {
 	LogOrigin      string            `koanf:"log-origin"`
 	LogWitnesses   []string          `koanf:"log-witnesses"`
 	LogAllow       []string          `koanf:"log-witness-allow"`
+	HandOverAllow  []string          `koanf:"handover-allow"`
 	Reverse        bool              `koanf:"reverse"`
 	TTL            time.Duration     `koanf:"ttl"`
 	Status         int               `koanf:"status"`

@@ -230,7 +230,7 @@ func (s *server) api(f *generation, pages *web.Pages) http.Handler {
 		Now: s.now, Log: s.log, Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, Rate: s.APIRate, Burst: s.APIBurst, Held: s.held, Turns: s.turns,
 		Patience: s.WriteTimeout, Reading: s.ReadTimeout, Version: r.Version, Await: r.Await, Generations: r.KnownGenerations, Upkeep: s.upkeep(f), Addresses: s.LogAddresses, Search: r.Search,
 		Usage: &usage.Book{Registrar: r.Registrar, Schemes: s.schemes, Log: s.log}, UsageLogs: s.usageLogs(f),
-		Links: f.links, Transparency: r, CheckHarvest: checkHarvest,
+		Links: f.links, Transparency: r, CheckHarvest: checkHarvest, Heirs: s.heirs(r),
 	})
 }
 

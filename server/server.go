@@ -109,6 +109,7 @@ type server struct {
 	harvestRule      outbound.Rule
 	witnessRule      outbound.Rule // where witnesses may be
 	witnesses        []witness.Target
+	heirRule         outbound.Rule // where heirs of namespaces may be
 	linkRules        *links.Rules
 
 	http         listener      // for the public

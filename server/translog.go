@@ -3,12 +3,14 @@ package server
 import (
 	"context"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/heir"
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
@@ -20,7 +22,7 @@ import (
 // maxWitnessAnswer bounds the answers of witnesses.
 const maxWitnessAnswer = 1 << 20
 
-// openWitnesses reads the settings of the transparency log.
+// openWitnesses reads the settings of the transparency log, and where heirs of namespaces may be.
 func (s *server) openWitnesses() error {
 	if len(s.LogWitnesses) > witness.MaxTargets {
 		return refuse("serve", stele.Invalid, "config.log-witnesses-many", "log-witnesses has {count} witnesses, and may have {most}", len(s.LogWitnesses), witness.MaxTargets)
@@ -33,10 +35,24 @@ func (s *server) openWitnesses() error {
 		s.witnesses = append(s.witnesses, t)
 	}
 	var err error
-	if s.witnessRule, err = outbound.ParseRule(s.LogAllow); err != nil {
+	if s.witnessRule, err = outbound.ParseRule(s.LogAllow); err == nil {
+		s.heirRule, err = outbound.ParseRule(s.HandOverAllow)
+	}
+	if err != nil {
 		return refuse("serve", stele.Invalid, "", "{cause}", err)
 	}
 	return nil
+}
+
+// heirs returns what asks the registries that take over namespaces.
+func (s *server) heirs(r *registry.Registry) *heir.Checker {
+	return &heir.Checker{Registrar: r.Registrar, Schemes: s.schemes, HTTP: outbound.NewClient(s.heirRule, heir.Patience, heir.MaxAnswer), Agent: linkAgent(s.o.Version, s.Base), Own: s.isOwnSite}
+}
+
+// isOwnSite reports whether a host is a name of this server, or that of its public address.
+func (s *server) isOwnSite(host string) bool {
+	base, err := url.Parse(s.Base)
+	return s.isOwnName(host) || err == nil && host != "" && strings.EqualFold(base.Hostname(), host)
 }
 
 // keepLog keeps the transparency log up to date, has it signed, and collects co-signatures, until the context ends.
