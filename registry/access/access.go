@@ -27,6 +27,7 @@ import (
 type Backend interface {
 	Records
 	Namespaces
+	HandOver
 	Mint
 	Import
 	Replace
