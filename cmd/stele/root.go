@@ -170,6 +170,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.replaceCommand(),
 			p.exportCommand(),
 			p.bundleCommand(),
+			p.handOverCommand(),
 		}},
 		{groupServer, "The server", []*cobra.Command{
 			onFolder(p.serveCommand()),

@@ -23,6 +23,7 @@ import (
 
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/heir"
 	"github.com/stele-id/stele/links"
 	"github.com/stele-id/stele/links/check"
 	"github.com/stele-id/stele/outbound"
@@ -127,7 +128,7 @@ func remotely(params *testscript.Params) {
 }
 
 // remoteVerbs are those that ask the server instead of the folder.
-var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert replace show history ls find mint ns rule proposal links usage zone handle key sign user token import export backup verify")
+var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert replace show history ls find mint ns handover rule proposal links usage zone handle key sign user token import export backup verify")
 
 // scripted is the program as sessions run it. If the test says so, it works on the server
 // that has a folder instead of the folder.
@@ -267,8 +268,9 @@ func startScriptServer(data string) (*scriptServer, error) {
 	running, stop := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() { checker.Run(running) })
+	heirs := &heir.Checker{Registrar: r.Registrar, Schemes: schemes, HTTP: outbound.NewClient(outbound.Rule{Any: true}, heir.Patience, heir.MaxAnswer)}
 	front := httptest.NewServer(api.New(api.Options{
-		Links: checker, Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: scriptDirectory{r.Directory}, Now: time.Now, Search: r.Search,
+		Heirs: heirs, Links: checker, Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: scriptDirectory{r.Directory}, Now: time.Now, Search: r.Search,
 		Upkeep: api.Upkeep{Keys: server.NewKeys(r, time.Now), Handles: server.NewHandleSites(r, time.Now)},
 	}))
 	return &scriptServer{URL: front.URL, Token: scriptToken, close: func() {
