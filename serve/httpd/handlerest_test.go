@@ -538,3 +538,32 @@ func TestHandleWithoutSite(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 }
+
+// Handles of a prefix that was sealed for another registry are neither made nor changed.
+func TestHandleHandedOver(t *testing.T) {
+	f := newAdminFixture(t)
+	user := basic(handleUser, handleSecret)
+	key, err := f.registrar.ParsePrefix("hdl:20.500.99999/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.registrar.OfferNamespace(f.admin, key, "heir.example.org/.log", "https://heir.example.org/"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.registrar.SealNamespace(f.admin, key); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"PUT", "X", oneValue}, {"PUT", "ABC-1", oneValue}, {"PUT", "?mintNewSuffix=true", oneValue}, {"DELETE", "ABC-1", ""},
+	} {
+		if a := f.https(c.method, "/api/handles/20.500.99999/"+c.path, c.body, user); a.status < 400 {
+			t.Errorf("%s %s: %d %s", c.method, c.path, a.status, a.body)
+		}
+	}
+	if _, err := f.registrar.Get(f.admin, f.id("20.500.99999/X")); stele.KindOf(err) != stele.NotFound {
+		t.Errorf("it was written: %v", err)
+	}
+	if a := f.https("GET", "/api/handles/20.500.99999/ABC-1", "", ""); a.status != 200 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}

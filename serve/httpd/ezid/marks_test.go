@@ -125,3 +125,42 @@ func TestSealed(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestHandedOver: in a namespace that was sealed for another registry nothing is made or changed, and reading goes on.
+func TestHandedOver(t *testing.T) {
+	s := newSite(t)
+	const there = "ark:/99999/fk4there"
+	s.ask("ed", "PUT", "/id/"+there, "_status: reserved\nerc.who: A").want(t, 201, "success: *")
+	key, err := s.registrar.ParsePrefix("ark:99999")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.registrar.OfferNamespace(s.admin, key, "heir.example.org/.log", "https://heir.example.org/"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.registrar.SealNamespace(s.admin, key); err != nil {
+		t.Fatal(err)
+	}
+	before, err := s.store.LastChange(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"PUT", "/id/ark:/99999/fk4never", ""},
+		{"PUT", "/id/" + there + "?update_if_exists=yes", "erc.who: B"},
+		{"POST", "/id/" + there, "erc.who: B"},
+		{"DELETE", "/id/" + there, ""},
+		{"POST", "/shoulder/ark:/99999/fk4", ""},
+		{"POST", "/shoulder/ark:/99999/fk4", "_target: https://example.org/${identifier}"},
+	} {
+		if got := s.ask("ed", c.method, c.path, c.body); got.StatusCode < 400 || got.StatusCode >= 500 {
+			t.Errorf("%s %s: %d %s", c.method, c.path, got.StatusCode, got.body)
+		}
+	}
+	if after, err := s.store.LastChange(t.Context()); err != nil || after != before {
+		t.Errorf("%d changes, %v; there were %d", after, err, before)
+	}
+	if got := s.view("ed", there)["erc.who"]; got != "A" {
+		t.Errorf("%q", got)
+	}
+}

@@ -390,6 +390,9 @@ func (c *call) delete() error {
 		case !isConflict(err):
 			return err
 		}
+		if now, nerr := c.h.o.Registrar.Get(c.ctx, id); nerr != nil || now.Version == have.Version { // it is not another client that is in the way
+			return err
+		}
 	}
 	return errBusy()
 }
