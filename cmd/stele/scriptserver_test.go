@@ -45,6 +45,7 @@ var notRemote = map[string]string{
 	"logwitness":     "a witness asks no registry",
 	"purlhost":       "a flag that is stored by who works on the folder; remotepurlhost has a server",
 	"remotepurlhost": "has a server of its own",
+	"remotehandover": "it starts servers itself",
 	"erase":          "it looks into the files of the folder",
 	"audit":          "it shows the user of the operating system; TestAuditRemote reads through a server",
 	"backup":         "it damages files of registries between two commands; remotebackup does so with a server",
