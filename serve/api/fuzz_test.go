@@ -25,6 +25,7 @@ func FuzzRequest(f *testing.F) {
 		"/api/v1", "/api/v1/", "/api/v1/records/ark:12345/x1", "/api/v1/records/ark:12345/hidden", "/api/v1/records/%61rk:12345/hidden", "/api/v1/records/ark:12345/hidden?version=1",
 		"/api/v1/history/ark:12345/secret?limit=1&cursor=InYxIg", "/api/v1/users/../records/ark:12345/x1", "//api/v1/users", "/api/v1/users%2fann", "http://x/api/v1/users", "/api/v1/records?prefix=ark:12345",
 		"/api/v1/records/ark:12345/x1?at=2031-05-02T10:00:00Z", "/api/v1/%", "/api/v1/records/%zz", "*", "", "/api/v1/records/urn:example:x1?version=2&version=3", "/api/v1/openapi.json", "/api/v1/backup",
+		"/api/v1/handover/ark:12345", "/api/v1/handover/ark:12345?limit=1&cursor=InYxIg", "/api/v1/handover", "/api/v1/handover/%61rk:", "/api/v1/sealplan/ark:12345",
 	} {
 		f.Add("GET", seed)
 	}
