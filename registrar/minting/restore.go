@@ -261,3 +261,52 @@ func (s TemplateStates) advance(others TemplateStates) TemplateStates {
 	}
 	return next
 }
+
+// Adopt returns the states that make minters continue after those of a registry that hands its namespaces over: the later of both
+// dates counts, and the greater of both counters. A template is shut if it is so in one of them. Conflict if one of them made
+// names of dates, and the other by a template.
+func (ms *Minters) Adopt(ctx context.Context, op string, others []stele.MinterState) (changed []stele.MinterState, err error) {
+	for _, m := range others {
+		other, err := ReadState(m.Name, m.After)
+		if err != nil {
+			return nil, &stele.Error{Op: op, Kind: stele.Invalid, Err: stele.Reason(err)}
+		}
+		before, err := ms.store.MinterState(ctx, m.Name)
+		if err != nil {
+			return nil, stele.AsError(op, err)
+		}
+		own, err := ReadState(m.Name, before)
+		if err != nil {
+			return nil, err
+		}
+		if own.Templates.used() && other.Dates != nil || own.Dates != nil && (own.Dates.Issued || own.Dates.Holder != "") && other.Templates.used() {
+			return nil, stele.Errorf(op, stele.ID{}, stele.Conflict, "mint.adopted-by-other-way", `the minter "{minter}" makes names of dates in one of the registries, and by a template in the other, and could repeat one`, m.Name)
+		}
+		if after := own.adopt(other); after != nil && !bytes.Equal(before, after) {
+			changed = append(changed, stele.MinterState{Name: m.Name, Before: before, After: after})
+		}
+	}
+	return changed, nil
+}
+
+// adopt returns the state after both; nil if the other one adds nothing.
+func (s State) adopt(other State) []byte {
+	if other.Dates != nil {
+		return State{Dates: s.Dates}.advance(other)
+	}
+	if len(other.Templates) == 0 {
+		return nil
+	}
+	next := append(TemplateStates(nil), s.Templates...)
+	for _, e := range other.Templates {
+		i := next.find(e)
+		if i < 0 {
+			next = append(next, e)
+			continue
+		}
+		if next[i].Shut = next[i].Shut || e.Shut; e.Given > next[i].Given {
+			next[i].Given, next[i].Counters = e.Given, e.Counters
+		}
+	}
+	return next.Bytes()
+}
