@@ -32,9 +32,18 @@ type Import struct {
 	Reverts  uint64 `json:"reverts,omitempty"`  // the number of the import that it reverts
 	Reverted uint64 `json:"reverted,omitempty"` // the number of the revert of this one, which may be under way
 
+	Adopted *AdoptedFrom `json:"adopted,omitempty"` // of the adoption of a bundle; nil for others
+
 	After uint64 `json:"after"`          // its changes come after this one
 	Last  uint64 `json:"last,omitempty"` // and not after this one; 0 if it did not end
 	At    uint64 `json:"at,omitempty"`   // of a revert: how far it is, as the number of a change
+}
+
+// AdoptedFrom says of an import that it is the adoption of a bundle.
+type AdoptedFrom struct {
+	From   string   `json:"from"`           // the giver, by the origin of its log
+	Bundle string   `json:"bundle"`         // SHA-256 of the manifest, in hexadecimal digits
+	Keys   []string `json:"keys,omitempty"` // public keys of the giver's log by which the bundle was checked
 }
 
 // MaxLabel is how many bytes the label of an import may have.

@@ -93,6 +93,9 @@ func (r *Registrar) beginRevert(ctx context.Context, number uint64, o RevertOpti
 	if err != nil {
 		return nil, err
 	}
+	if of.Adopted != nil {
+		return nil, refuse(opRevert, stele.ID{}, stele.Conflict, "import.is-an-adoption", "import {import} took names over from {giver}, and this registry answers for them since; they are not withdrawn together", number, of.Adopted.From)
+	}
 	v := &reverting{Registrar: r, o: o, of: of, end: of.Last}
 	if v.end == 0 {
 		if v.end, err = r.store.LastChange(ctx); err != nil {
