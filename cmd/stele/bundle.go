@@ -20,7 +20,6 @@ import (
 	"github.com/stele-id/stele/internal/wording"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/registry/access"
-	"github.com/stele-id/stele/transparency"
 )
 
 // bundleFlags are the flags of bundle.
@@ -171,16 +170,11 @@ func (p *program) bundleOptions(cmd *cobra.Command, keys []string) (o bundle.Opt
 			}
 			text = string(data)
 		}
-		for line := range strings.Lines(text) {
-			if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
-				continue
-			}
-			k, err := transparency.ParsePublicKey(line)
-			if err != nil {
-				return o, err
-			}
-			o.Keys = append(o.Keys, k)
+		list, err := bundle.KeysOf(text)
+		if err != nil {
+			return o, err
 		}
+		o.Keys = append(o.Keys, list...)
 	}
 	o.Now, o.Temp = p.now(), bundle.TempFile
 	return o, nil

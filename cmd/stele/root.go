@@ -171,6 +171,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.exportCommand(),
 			p.bundleCommand(),
 			p.handOverCommand(),
+			p.adoptCommand(),
 		}},
 		{groupServer, "The server", []*cobra.Command{
 			onFolder(p.serveCommand()),

@@ -52,6 +52,7 @@ var notRemote = map[string]string{
 	"restoreaccess":  "it restores folders",
 	"restoreserial":  "it restores folders",
 	"completion":     "it asks no registry",
+	"adopt":          "it reads files where the registry is",
 	"bundle":         "it writes and signs files where the registry is",
 	"config":         "it asks no registry",
 	"doctor":         "it says how the folder and the server are, which differ",
