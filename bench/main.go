@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string) (err error) {
 	figures := []figure{
 		{"label", label}, {"parse", parse}, {"distributor", distributor},
 		{"import", r.imports}, {"imports", r.foreignImports}, {"log", r.logged}, {"search", r.searches}, {"desk", r.desk}, {"lookup", r.lookUps}, {"register", r.registers}, {"mint", r.mints},
-		{"http", r.redirects}, {"rules", r.byRules}, {"api", r.overHTTP}, {"proof", r.proofs}, {"shared", r.shared}, {"dns", d.answers}, {"resolve", d.resolves},
+		{"http", r.redirects}, {"rules", r.byRules}, {"api", r.overHTTP}, {"proof", r.proofs}, {"adopt", r.adoptions}, {"shared", r.shared}, {"dns", d.answers}, {"resolve", d.resolves},
 		{"signed", d.signedAnswers}, {"transfer", d.transfers}, {"usage", d.counting}, {"report", r.yearReport}, {"links", r.checked},
 		{"handle-import", h.imports}, {"handle", h.resolution}, {"handle-write", h.creations},
 	}
