@@ -221,28 +221,25 @@ func (a *Adoption) send(ctx context.Context, in io.ReadSeeker, report *Report, p
 		part, size = nil, 0
 		return nil
 	}
-	o := a.Options
-	o.Visit = Visitor{
-		Head: func(h *Head) error {
-			if h.Origin != report.Head.Origin || h.Generation != report.Head.Generation || h.Changes != report.Head.Changes {
-				return errReplaced
-			}
-			return nil
-		},
-		Record: func(v *RecordVersion) error {
-			part = append(part, v.Record)
-			if size += v.Record.StoredSize(); len(part) >= cmp.Or(a.versions, adoptVersions) || size >= adoptBytes {
-				return flush()
-			}
-			return nil
-		},
-	}
-	again, err := a.read(ctx, in, o)
-	if err != nil {
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	if again.Manifest != report.Manifest {
-		return errReplaced
+	err := readAgain(ctx, in, a.Options.Schemes, report, func(list []*stele.Record) error {
+		for _, rec := range list {
+			part = append(part, rec)
+			if size += rec.StoredSize(); len(part) >= cmp.Or(a.versions, adoptVersions) || size >= adoptBytes {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+		}
+		if a.Options.Progress != nil {
+			a.Options.Progress(len(list))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return flush()
 }

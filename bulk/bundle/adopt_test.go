@@ -460,3 +460,23 @@ func TestAdoptRedactedHere(t *testing.T) {
 	h.put("ark:12345/x3")
 	h.cleanly()
 }
+
+// A file that is replaced between the check and the writing is not adopted.
+func TestAdoptReplaced(t *testing.T) {
+	g, h := newGiver(t, 30), newHeir(t)
+	g.seal(heirOrigin, givenPrefixes...)
+	data := g.bundle(g.job(givenPrefixes...))
+	a := h.adoption(g)
+	a.Checked = func(*Inheritance) error {
+		at := bytes.Index(data, []byte("Ein Titel"))
+		data[at] ^= 1
+		return nil
+	}
+	_, err := a.Run(h.ctx, bytes.NewReader(data))
+	if stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), "changed while it was read") {
+		t.Errorf("err %v", err)
+	}
+	if isOpen(h) {
+		t.Error("the namespace is open")
+	}
+}

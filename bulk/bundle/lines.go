@@ -83,8 +83,25 @@ func (l *line) disclosure() transparency.Disclosure {
 	return transparency.Disclosure{Index: d.Index, At: d.At.UTC(), Listed: d.Listed, Bare: d.Bare, NameKey: d.NameKey, Leaf: d.Leaf, Seed: d.Seed}
 }
 
+// cutRecordLine cuts a line into its document and what stands after it, without a look at either. False if it is not such a line. A
+// quotation mark in a text is escaped, so that none of the marks stands in one.
+func cutRecordLine(text []byte) (doc, log []byte, current, ok bool) {
+	rest, ok := bytes.CutPrefix(text, []byte(`{"record":`))
+	at := bytes.LastIndex(rest, []byte(`,"log":{"index":`))
+	if !ok || at < 0 {
+		return nil, nil, false, false
+	}
+	doc, log = rest[:at], rest[at+len(`,"log":`):]
+	log, ok = bytes.CutSuffix(log, []byte("}\n"))
+	doc, current = bytes.CutSuffix(doc, []byte(`,"current":true`))
+	return doc, log, current, ok
+}
+
 // parseRecordLine reads what appendRecordLine writes, and nothing else.
 func parseRecordLine(schemes *stele.Schemes, text []byte) (*RecordVersion, error) {
+	if v := parseCut(schemes, text); v != nil {
+		return v, nil
+	}
 	var l line
 	if json.Unmarshal(text, &l) != nil || l.Record == nil {
 		return nil, errNotJSON
@@ -98,6 +115,27 @@ func parseRecordLine(schemes *stele.Schemes, text []byte) (*RecordVersion, error
 		return nil, errOtherForm
 	}
 	return v, nil
+}
+
+// parseCut is parseRecordLine without reading the document twice; nil if something is wrong.
+func parseCut(schemes *stele.Schemes, text []byte) *RecordVersion {
+	doc, log, current, ok := cutRecordLine(text)
+	if !ok {
+		return nil
+	}
+	l := line{Current: current}
+	if json.Unmarshal(log, &l.Log) != nil {
+		return nil
+	}
+	r, err := document.DecodeStored(schemes, doc)
+	if err != nil {
+		return nil
+	}
+	v := &RecordVersion{Record: r, Current: current, Log: l.disclosure()}
+	if !bytes.Equal(appendRecordLine(make([]byte, 0, len(text)), v), text) {
+		return nil
+	}
+	return v
 }
 
 // parseNamespaceLine reads what appendNamespaceLine writes, and nothing else.

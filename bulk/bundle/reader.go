@@ -67,6 +67,7 @@ type Report struct {
 	manifest uint64             // bytes of the manifest
 	tail     int64              // where in the file the signatures of namespaces begin, or would
 	tags     []file             // before that
+	payload  []file             // all files below data/
 	gzip     bool
 }
 
@@ -178,6 +179,7 @@ func (r *reader) all() error {
 	if r.wrong != nil {
 		return r.wrong.told()
 	}
+	r.report.payload = r.payload
 	return nil
 }
 
