@@ -117,6 +117,9 @@ func (r *reader) eachLine(in io.Reader, do func(text []byte) error) error {
 			if _, own := errors.AsType[visitError](err); own || r.ctx.Err() != nil {
 				return err
 			}
+			if f, placed := errors.AsType[*fault](err); placed {
+				return f // of a line before this one
+			}
 			return &fault{r.now, n, err}
 		}
 	}

@@ -2,11 +2,15 @@ package bundle
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/transparency"
 )
 
 // history follows the versions of records.
@@ -27,42 +31,103 @@ func (r *reader) readRecords(in io.Reader) error {
 	if r.now != fmt.Sprintf(fileRecords, r.history.files) {
 		return wrong("bundle.records-out-of-order", "the files of records are numbered from 1 on, without gaps")
 	}
-	told := 0
-	lines := 0
-	err := r.eachLine(in, func(text []byte) error {
-		v, err := parseRecordLine(r.o.Schemes, text)
-		if err != nil {
-			return err
-		}
-		if err := r.recordFollows(v); err != nil {
-			return err
-		}
-		leaf, err := v.Log.RecordLeaf(v.Record)
-		if err := r.prove(v.Log.Index, leaf, err); err != nil {
-			return err
-		}
-		lines++
-		r.report.Counts.Versions++
-		if v.Current {
-			r.report.Counts.Records++
-			if err := r.noteAliases(v.Record); err != nil {
-				return err
-			}
-		}
-		r.history.last = v
-		if told++; told == 1000 && r.o.Progress != nil {
-			r.o.Progress(told)
-			told = 0
-		}
-		return visit(r.o.Visit.Record, v)
-	})
-	if r.o.Progress != nil {
-		r.o.Progress(told)
+	batch := recordBatch{r: r}
+	err := r.eachLine(in, batch.add)
+	if err == nil {
+		err = batch.end()
 	}
-	if err == nil && (lines == 0 || lines > maxFileLines) {
+	if err == nil && (batch.lines == 0 || batch.lines > maxFileLines) {
 		return wrong("bundle.records-wrong-count", "a file of records has from 1 to {most} lines", maxFileLines)
 	}
 	return err
+}
+
+// recordBatch is some lines of records. They are read and hashed by all processors, and then judged in their order.
+type recordBatch struct {
+	r     *reader
+	text  []byte
+	ends  []int // of the lines in text
+	lines int   // before those in text
+}
+
+// A batch ends with the line with which it has so many lines or bytes.
+const (
+	batchLines = 1000
+	batchBytes = 1 << 20
+)
+
+// lineRead is a line that was read.
+type lineRead struct {
+	v    *RecordVersion
+	leaf *transparency.Leaf
+	err  error // of the line
+	made error // of the leaf
+}
+
+func (b *recordBatch) add(text []byte) error {
+	b.text = append(b.text, text...)
+	if b.ends = append(b.ends, len(b.text)); len(b.ends) < batchLines && len(b.text) < batchBytes {
+		return nil
+	}
+	return b.end()
+}
+
+// end judges the lines of the batch, and begins another one.
+func (b *recordBatch) end() error {
+	list := make([]lineRead, len(b.ends))
+	workers := runtime.GOMAXPROCS(0)
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < len(list); i += workers {
+				begin := 0
+				if i > 0 {
+					begin = b.ends[i-1]
+				}
+				l := &list[i]
+				if l.v, l.err = parseRecordLine(b.r.o.Schemes, b.text[begin:b.ends[i]]); l.err == nil {
+					l.leaf, l.made = l.v.Log.RecordLeaf(l.v.Record)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range list {
+		b.lines++
+		if err := b.r.record(&list[i]); err != nil {
+			if _, own := errors.AsType[visitError](err); own {
+				return err
+			}
+			return &fault{b.r.now, b.lines, err}
+		}
+	}
+	if b.r.o.Progress != nil {
+		b.r.o.Progress(len(list))
+	}
+	b.text, b.ends = b.text[:0], b.ends[:0]
+	return nil
+}
+
+// record judges a version.
+func (r *reader) record(l *lineRead) error {
+	if l.err != nil {
+		return l.err
+	}
+	if err := r.recordFollows(l.v); err != nil {
+		return err
+	}
+	if err := r.prove(l.v.Log.Index, l.leaf, l.made); err != nil {
+		return err
+	}
+	r.report.Counts.Versions++
+	if l.v.Current {
+		r.report.Counts.Records++
+		if err := r.noteAliases(l.v.Record); err != nil {
+			return err
+		}
+	}
+	r.history.last = l.v
+	return visit(r.o.Visit.Record, l.v)
 }
 
 // recordFollows makes sure that the version comes after the one before it, and that the history of each record is whole.
