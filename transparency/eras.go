@@ -91,6 +91,9 @@ func isEra(origin, log string) bool {
 	return ok
 }
 
+// BaseOrigin returns the name of a log, given the origin of one of its eras.
+func BaseOrigin(origin string) string { return strings.TrimSuffix(origin, originEnd(origin)) }
+
 // originEnd returns how an origin ends if it is that of a later era; "" otherwise.
 func originEnd(origin string) string {
 	if i := strings.LastIndex(origin, "/"); i >= 0 {

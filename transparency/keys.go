@@ -217,14 +217,6 @@ func (p PublicKey) equal(other PublicKey) bool {
 	return p.Name == other.Name && p.Cosign == other.Cosign && p.Key.Equal(other.Key)
 }
 
-// BaseOrigin returns the name of a log, given the origin of one of its eras.
-func BaseOrigin(origin string) string {
-	if base, _, ok := cutLast(origin, "/"); ok && isEra(origin, base) {
-		return base
-	}
-	return origin
-}
-
 // openNote checks the signatures of a note whose first line is an origin.
 func openNote(text []byte, keys []PublicKey) (*note.Note, error) {
 	origin, _, _ := strings.Cut(string(text[:min(len(text), 1000)]), "\n")
