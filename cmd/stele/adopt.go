@@ -134,6 +134,7 @@ func (p *program) adopt(ctx context.Context, r *registry.Registry, f *adoptFlags
 			return nil
 		},
 	}
+	defer waitForGarbage(false)()
 	done, err := job.Run(ctx, in)
 	bar.End()
 	err = errors.Join(err, list.close())
