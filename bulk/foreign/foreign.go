@@ -208,7 +208,7 @@ func (s *Source) Next() (*bulk.Block, error) {
 		}
 		b, err := p.next()
 		if err == nil {
-			if s.o.Namespaces && s.system.Spaces && s.o.Find != nil && !s.o.RecordsOnly {
+			if s.addsSpaces() {
 				s.addSpaces(p, b)
 			}
 			b.End |= int64(s.at) << partBits
@@ -228,9 +228,12 @@ func (s *Source) Next() (*bulk.Block, error) {
 
 // Parse implements [bulk.Rows].
 func (s *Source) Parse(b *bulk.Block) {
+	if s.addsSpaces() {
+		return // they are made already
+	}
 	p := s.parts[b.End>>partBits]
 	for i := range b.Rows {
-		if row := &b.Rows[i]; row.Err == nil && row.Namespace == nil && row.Record == nil {
+		if row := &b.Rows[i]; row.Err == nil && row.Namespace == nil {
 			bulk.ParseRow(row, p.parse)
 		}
 	}

@@ -7,12 +7,17 @@ import (
 	"github.com/stele-id/stele/bulk"
 )
 
+// addsSpaces reports whether namespaces are made for names that none has.
+func (s *Source) addsSpaces() bool {
+	return s.o.Namespaces && s.system.Spaces && s.o.Find != nil && !s.o.RecordsOnly
+}
+
 // addSpaces puts the row of a new namespace before the first record that no namespace has, in the files of systems that do not list
 // prefixes. The records are made here, one after the other, and not in parallel as otherwise.
 func (s *Source) addSpaces(p part, b *bulk.Block) {
 	rows := make([]bulk.Row, 0, len(b.Rows))
 	for _, row := range b.Rows {
-		if row.Err == nil && row.Namespace == nil && row.Record == nil {
+		if row.Err == nil && row.Namespace == nil {
 			bulk.ParseRow(&row, p.parse)
 		}
 		if row.Err == nil && row.Record != nil {
