@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -268,17 +269,17 @@ func TestTwoRuns(t *testing.T) {
 	ctx, cut := context.WithCancel(to.ctx)
 	defer cut()
 	answers := []string{page("", there("ark:12345/x5a"), there("ark:12345/x5b")), page("t", gone("ark:12345/x5a")), "", page("u", gone("ark:12345/x5b")), page("")}
-	n := 0
+	var asked atomic.Int32 // the request that is cut off may still be answered when the next one comes
 	at := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("verb") == "Identify" {
 			fmt.Fprint(w, identify)
 			return
 		}
+		n := int(asked.Add(1)) - 1
 		if n == 2 {
 			cut() // the first run ends after its first page
 		}
 		fmt.Fprint(w, answers[min(n, len(answers)-1)])
-		n++
 	})
 	j := newJob(to, at, x5, harvest.Dublin)
 	j.o.Limit = 1
