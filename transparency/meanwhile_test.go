@@ -6,6 +6,7 @@ import (
 	"iter"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stele-id/stele"
@@ -17,7 +18,7 @@ type meanwhile struct {
 	Keeper
 	onRecord func()
 	onCell   func(name string)
-	spaces   int // versions of namespaces that were read
+	spaces   atomic.Int64 // versions of namespaces that were read
 }
 
 func (m *meanwhile) Record(ctx context.Context, id stele.ID) (*stele.Record, error) {
@@ -38,7 +39,7 @@ func (m *meanwhile) LogCell(ctx context.Context, name string) ([]byte, error) {
 func (m *meanwhile) NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error] {
 	return func(yield func(*stele.Namespace, error) bool) {
 		for ns, err := range m.Source.NamespaceHistory(ctx, key) {
-			m.spaces++
+			m.spaces.Add(1)
 			if !yield(ns, err) {
 				return
 			}
@@ -140,11 +141,11 @@ func TestNamespaceHistoryIsReadOnce(t *testing.T) {
 	}
 	l, m := h.meanwhile()
 	h.must(l.CatchUp(h.ctx, nil))
-	m.spaces = 0
+	m.spaces.Store(0)
 	_, err := l.Entries(h.ctx, 0, versions)
 	h.must(err)
-	if m.spaces > 3*versions {
-		t.Errorf("%d versions were read for %d", m.spaces, versions)
+	if n := m.spaces.Load(); n > 3*versions {
+		t.Errorf("%d versions were read for %d", n, versions)
 	}
 	h.wantSound()
 }
