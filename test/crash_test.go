@@ -18,13 +18,13 @@ import (
 	vocabulary "github.com/stele-id/stele"
 )
 
-// crashRounds is how often the process is killed: 30 times, or as often as `make soak`
+// crashRounds is how often the process is killed: 15 times, or as often as `make soak`
 // asks for.
 func crashRounds(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("STELE_CRASH_ROUNDS")
 	if text == "" {
-		return 30
+		return 15
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
