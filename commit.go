@@ -59,7 +59,7 @@ func (c *Commit) checkOnce() error {
 	if m := repeated(c.Minters, func(m MinterState) string { return m.Name }); m != nil {
 		return unfit(ID{}, "commit.minter-twice", `minter "{minter}" is in the commit twice; commit its last state`, m.Name)
 	}
-	if cell := repeated(c.Cells, func(c CellChange) string { return c.Name }); cell != nil {
+	if cell := repeatedCell(c.Cells); cell != nil {
 		return unfit(ID{}, "commit.cell-twice", `cell "{cell}" is in the commit twice; commit its last value`, cell.Name)
 	}
 	return nil
@@ -82,6 +82,16 @@ func (c *Commit) checkRuns() error {
 		seen[r.ID] = true
 		if run = 0; r.Version == 1 {
 			run = 1
+		}
+	}
+	return nil
+}
+
+// repeatedCell is repeated for cells. Many are changed at once in the order of their names, and then need no map.
+func repeatedCell(list []CellChange) *CellChange {
+	for i := 1; i < len(list); i++ {
+		if list[i-1].Name >= list[i].Name {
+			return repeated(list, func(c CellChange) string { return c.Name })
 		}
 	}
 	return nil

@@ -51,7 +51,7 @@ func (n *Namespace) Equal(other *Namespace) bool {
 		slices.Equal(n.Hosts, other.Hosts) && slices.Equal(n.Protocols, other.Protocols) && n.Delegate == other.Delegate &&
 		n.Checked == other.Checked && n.Passthrough == other.Passthrough && n.Reviewed == other.Reviewed && n.Listed == other.Listed && n.Handles == other.Handles && slices.EqualFunc(n.Rules, other.Rules, Rule.Equal) && n.Quota == other.Quota &&
 		n.Publication.equal(&other.Publication) && slices.Equal(n.Grants, other.Grants) &&
-		slices.EqualFunc(n.Keys, other.Keys, SigningKey.equal) && n.SameHandOver(other) &&
+		slices.EqualFunc(n.Keys, other.Keys, SigningKey.equal) && n.SameHeirs(other) && n.SameHandOver(other) &&
 		n.Version == other.Version && n.Created.Equal(other.Created) && n.Modified.Equal(other.Modified) && n.By == other.By
 }
 

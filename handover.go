@@ -51,9 +51,17 @@ type Adoption struct {
 	At     time.Time // when it was adopted
 	By     string    // which principal did so
 
+	// Generation is that of the giver in which Change was counted, as [GenerationID.String] writes it. It is missing from adoptions that were made before it was kept.
+	Generation string
+
 	// Reading says that the giver had not sealed the namespace for this registry, or that not all of the bundle is adopted yet:
 	// names are resolved here, and neither minted nor registered, and no record changes.
 	Reading bool
+
+	// Silent says that the giver had not sealed the namespace, and fell silent for longer than it had agreed to with this registry. The giver may come back, so
+	// names are not made here until an administrator says, at Ended, that it has ended; records are changed.
+	Silent bool
+	Ended  time.Time
 }
 
 // MaxAdoptions is how many adoptions a namespace keeps.
@@ -68,6 +76,12 @@ func (n *Namespace) IsSealed() bool {
 func (n *Namespace) IsRead() bool {
 	last := len(n.Adoptions) - 1
 	return last >= 0 && n.Adoptions[last].Reading
+}
+
+// IsSilent reports whether the namespace was adopted since its giver fell silent, and the giver may still make names of it.
+func (n *Namespace) IsSilent() bool {
+	last := len(n.Adoptions) - 1
+	return last >= 0 && n.Adoptions[last].Silent && !n.Adoptions[last].Reading && n.Adoptions[last].Ended.IsZero()
 }
 
 // AnsweredAt returns the URL of the resolver that answers instead of this one, with {id} or {rest} in it: that of the heir if
@@ -87,8 +101,8 @@ func (h HandOver) equal(other HandOver) bool {
 }
 
 func (a Adoption) equal(other Adoption) bool {
-	return a.From == other.From && a.To == other.To && a.Bundle == other.Bundle && a.Change == other.Change &&
-		a.Until.Equal(other.Until) && a.At.Equal(other.At) && a.By == other.By && a.Reading == other.Reading
+	return a.From == other.From && a.To == other.To && a.Bundle == other.Bundle && a.Change == other.Change && a.Generation == other.Generation &&
+		a.Until.Equal(other.Until) && a.At.Equal(other.At) && a.By == other.By && a.Reading == other.Reading && a.Silent == other.Silent && a.Ended.Equal(other.Ended)
 }
 
 // SameHandOver reports whether two versions of a namespace are as far handed over, and were adopted alike.
@@ -106,12 +120,8 @@ func (n *Namespace) checkHandOver(f *Report) {
 			f.Addf("handOver.state", "hand-over.state-missing", "is missing; say how far the hand-over is, or leave out the hand-over")
 		}
 	default:
-		checkRegistryName(f, "handOver.heir", h.Heir)
-		if reason := delegateReason(h.Template()); reason != nil {
-			f.Add("handOver.address", reason)
-		} else if strings.ContainsAny(h.Address, "?#{}") {
-			f.Addf("handOver.address", "hand-over.address-has-query", "the name is appended to the address; give one without a question mark, a number sign or braces, such as https://names.example.org/")
-		}
+		CheckRegistryName(f, "handOver.heir", h.Heir)
+		checkResolver(f, "handOver.address", h.Address)
 	}
 	checkTime(f, "handOver.since", h.Since)
 	checkName(f, "handOver.by", h.By)
@@ -124,23 +134,30 @@ func (n *Namespace) checkHandOver(f *Report) {
 }
 
 func (a *Adoption) check(f *Report, path string) {
-	checkRegistryName(f, path+".from", a.From)
+	CheckRegistryName(f, path+".from", a.From)
 	if a.To != "" {
-		checkRegistryName(f, path+".to", a.To)
+		CheckRegistryName(f, path+".to", a.To)
 	}
 	if len(a.Bundle) != 64 || strings.Trim(a.Bundle, "0123456789abcdef") != "" {
 		f.Addf(path+".bundle", "hand-over.digest-malformed", `"{digest}" is not a digest by SHA-256; give 64 hexadecimal digits in lower case`, a.Bundle)
 	}
+	if _, err := ParseGenerationID(a.Generation); err != nil && a.Generation != "" {
+		f.Addf(path+".generation", "hand-over.generation-malformed", `"{generation}" is not a generation; give 32 hexadecimal digits in lower case, not all of them 0`, a.Generation)
+	}
 	checkTime(f, path+".until", a.Until)
 	checkTime(f, path+".at", a.At)
+	checkTime(f, path+".ended", a.Ended)
+	if !a.Ended.IsZero() && !a.Silent {
+		f.Addf(path+".ended", "hand-over.ended-not-silent", "means nothing of a giver that did not fall silent; leave it out")
+	}
 	checkName(f, path+".by", a.By)
 }
 
 // MaxRegistryName is how many bytes the name of a registry has at most.
 const MaxRegistryName = 300
 
-// checkRegistryName judges the name of another registry: the origin of its log, which stands alone on a line of signed notes.
-func checkRegistryName(f *Report, path, name string) {
+// CheckRegistryName judges the name of another registry: the origin of its log, which stands alone on a line of signed notes.
+func CheckRegistryName(f *Report, path, name string) {
 	bad := func(c rune) bool { return c <= ' ' || c == '+' || c > '~' }
 	if name == "" || len(name) > MaxRegistryName || strings.ContainsFunc(name, bad) {
 		f.Addf(path, "hand-over.registry-malformed", `"{name}" is not the name of a registry; give the origin of its log, which 'stele log key' prints there, such as names.example.org/.log`, name)

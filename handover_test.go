@@ -3,6 +3,7 @@ package stele_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stele-id/stele"
 )
@@ -41,6 +42,30 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
+// A namespace is silent until all of it is adopted and its giver has not ended.
+func TestIsSilent(t *testing.T) {
+	one := stele.Adoption{From: "g", Bundle: strings.Repeat("0f", 32)}
+	for _, c := range []struct {
+		change func(a *stele.Adoption)
+		want   bool
+	}{
+		{func(a *stele.Adoption) {}, false},
+		{func(a *stele.Adoption) { a.Silent = true }, true},
+		{func(a *stele.Adoption) { a.Silent, a.Reading = true, true }, false},
+		{func(a *stele.Adoption) { a.Silent, a.Ended = true, time.Unix(2e9, 0) }, false},
+	} {
+		a := one
+		c.change(&a)
+		n := stele.Namespace{Scheme: "ark", Prefix: "ark:1/", Adoptions: []stele.Adoption{one, a}}
+		if n.IsSilent() != c.want || n.Validate() != nil {
+			t.Errorf("%+v: %v, %v", a, n.IsSilent(), n.Validate())
+		}
+		if n.SameHandOver(&stele.Namespace{Adoptions: []stele.Adoption{one, one}}) != (a == one) {
+			t.Errorf("%+v is the same as one that is not silent", a)
+		}
+	}
+}
+
 func TestHandOverProblems(t *testing.T) {
 	good := stele.HandOver{State: stele.Sealed, Heir: "heir.example.org/.log", Address: "https://heir.example.org/"}
 	for path, change := range map[string]func(n *stele.Namespace){
@@ -50,6 +75,12 @@ func TestHandOverProblems(t *testing.T) {
 		"adoptions[0].from": func(n *stele.Namespace) { n.Adoptions = []stele.Adoption{{Bundle: strings.Repeat("0f", 32)}} },
 		"adoptions[0].bundle": func(n *stele.Namespace) {
 			n.Adoptions = []stele.Adoption{{From: "g", Bundle: strings.Repeat("0F", 32)}}
+		},
+		"adoptions[0].ended": func(n *stele.Namespace) {
+			n.Adoptions = []stele.Adoption{{From: "g", Bundle: strings.Repeat("0f", 32), Ended: time.Unix(2e9, 0)}}
+		},
+		"adoptions[0].generation": func(n *stele.Namespace) {
+			n.Adoptions = []stele.Adoption{{From: "g", Bundle: strings.Repeat("0f", 32), Generation: "g2"}}
 		},
 		"adoptions": func(n *stele.Namespace) { n.Adoptions = make([]stele.Adoption, stele.MaxAdoptions+1) },
 	} {

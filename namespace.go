@@ -28,6 +28,7 @@ type Namespace struct {
 	Publication Publication
 	Grants      []Grant      // the roles of principals and groups other than the owner
 	Keys        []SigningKey // by which records of it, and of all below it, are signed
+	Heirs       []Heir       // the registries that may take it over when this one falls silent
 	HandOver    HandOver     // to another registry; what the system keeps
 	Adoptions   []Adoption   // from other registries, the oldest first; what the system keeps
 

@@ -202,6 +202,16 @@ func (s *Schemes) Names() (names []string) {
 	return names
 }
 
+// Hosts returns the hosts whose names the schemes read, in order.
+func (s *Schemes) Hosts() (hosts []string) {
+	for _, scheme := range s.list {
+		if hosted, ok := scheme.(HostScheme); ok {
+			hosts = append(hosts, hosted.Hosts()...)
+		}
+	}
+	return hosts
+}
+
 // Lookup returns the scheme of that name, or nil.
 func (s *Schemes) Lookup(name string) Scheme {
 	for _, scheme := range s.list {

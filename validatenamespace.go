@@ -51,6 +51,7 @@ func (n *Namespace) Check(f *Report) {
 	n.checkPublication(f)
 	n.checkGrants(f)
 	n.checkKeys(f)
+	n.checkHeirs(f)
 	n.checkHandOver(f)
 	checkTime(f, "created", n.Created)
 	checkTime(f, "modified", n.Modified)
