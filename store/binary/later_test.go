@@ -319,3 +319,92 @@ func TestHandOverBinary(t *testing.T) {
 		}
 	}
 }
+
+// heirsBinary is what heirs add to the binary form of a namespace that has the fields before them. It is for ever, as richNamespaceBinary is.
+const heirsBinary = "0115686569722e6578616d706c652e6f72672f2e6c6f671968747470733a2f2f686569722e6578616d706c652e6f72672fb401"
+
+// A namespace without heirs keeps the bytes that it had before there were any.
+func TestHeirsBinary(t *testing.T) {
+	n := recordtest.RichNamespace()
+	n.HandOver = stele.HandOver{State: stele.Offered, Heir: "h", Address: "https://h/"}
+	without := MarshalNamespace(n)
+	n.Heirs = []stele.Heir{{Registry: "heir.example.org/.log", Address: "https://heir.example.org/", Days: 180}}
+	with := MarshalNamespace(n)
+	if got := hex.EncodeToString(with); got != hex.EncodeToString(without)+heirsBinary {
+		t.Errorf("the binary form has changed:\n%s\nwant\n%s", got, hex.EncodeToString(without)+heirsBinary)
+	}
+	var back stele.Namespace
+	if err := UnmarshalNamespace(with, &back); err != nil || !n.Equal(&back) {
+		t.Errorf("%+v, %v", back, err)
+	}
+	n.HandOver = stele.HandOver{} // what is before them is written, too
+	if err := UnmarshalNamespace(MarshalNamespace(n), &back); err != nil || !n.Equal(&back) {
+		t.Errorf("%+v, %v", back, err)
+	}
+	if err := UnmarshalNamespace(append(without, 0), &back); stele.KindOf(err) != stele.Internal {
+		t.Errorf("a list of no heirs: %v", err)
+	}
+}
+
+// An adoption whose giver's generation is not known keeps the bytes that it had; otherwise the generation is at the end.
+func TestGenerationBinary(t *testing.T) {
+	const generation = "00112233445566778899aabbccddeeff"
+	n := recordtest.RichNamespace()
+	n.Adoptions = []stele.Adoption{{From: "g", Bundle: strings.Repeat("0f", 32), Ended: recordtest.SignedAt}}
+	for _, c := range []struct {
+		end            string
+		reading, quiet bool
+	}{{"04", false, false}, {"05", true, false}, {"060180fbccaf0d00", false, true}, {"070180fbccaf0d00", true, true}} {
+		a := &n.Adoptions[0]
+		if a.Reading, a.Silent, a.Ended = c.reading, c.quiet, (time.Time{}); c.quiet {
+			a.Ended = recordtest.SignedAt
+		}
+		a.Generation = ""
+		before := MarshalNamespace(n)
+		a.Generation = generation
+		b := MarshalNamespace(n)
+		want := c.end + "20" + hex.EncodeToString([]byte(generation))
+		if got := hex.EncodeToString(b); !strings.HasSuffix(got, "00"+want) || len(b) != len(before)+1+len(generation) {
+			t.Errorf("%+v ends with %s, want %s", a, got[len(got)-len(want):], want)
+		}
+		var back stele.Namespace
+		if err := UnmarshalNamespace(b, &back); err != nil || !n.Equal(&back) {
+			t.Errorf("%+v, %v", back.Adoptions, err)
+		}
+		short := append(bytes.Clone(b[:len(b)-1-len(generation)]), 0)
+		if err := UnmarshalNamespace(short, &back); stele.KindOf(err) != stele.Internal {
+			t.Errorf("an empty generation: %v", err)
+		}
+	}
+}
+
+// An adoption that is not in silence keeps the bytes that it had; one in silence has another mode, and the time at which its giver was found to have ended.
+func TestSilentBinary(t *testing.T) {
+	n := recordtest.RichNamespace()
+	n.Adoptions = []stele.Adoption{{From: "g", Bundle: strings.Repeat("0f", 32), Reading: true}}
+	for _, c := range []struct {
+		end            string
+		reading, quiet bool
+		ended          time.Time
+	}{
+		{"00", false, false, time.Time{}}, {"01", true, false, time.Time{}}, {"0200", false, true, time.Time{}}, {"0300", true, true, time.Time{}},
+		{"020180fbccaf0d00", false, true, recordtest.SignedAt},
+	} {
+		a := &n.Adoptions[0]
+		a.Reading, a.Silent, a.Ended = c.reading, c.quiet, c.ended
+		b := MarshalNamespace(n)
+		if got := hex.EncodeToString(b); !strings.HasSuffix(got, "00"+c.end) {
+			t.Errorf("%+v ends with %s, want %s", a, got[len(got)-20:], c.end)
+		}
+		var back stele.Namespace
+		if err := UnmarshalNamespace(b, &back); err != nil || !n.Equal(&back) {
+			t.Errorf("%+v, %v", back.Adoptions, err)
+		}
+	}
+	n.Adoptions[0].Silent, n.Adoptions[0].Ended = false, time.Time{}
+	b := MarshalNamespace(n)
+	b[len(b)-1] = 8
+	if err := UnmarshalNamespace(b, new(stele.Namespace)); stele.KindOf(err) != stele.Internal {
+		t.Errorf("a mode that there is not: %v", err)
+	}
+}

@@ -45,7 +45,8 @@ func AppendNamespace(b []byte, n *stele.Namespace) []byte {
 // that has something in it, so that other namespaces keep the bytes that they had.
 func appendLater(b []byte, n *stele.Namespace) []byte {
 	p := &n.Publication
-	handed := !n.SameHandOver(&stele.Namespace{})
+	heirs := len(n.Heirs) > 0
+	handed := heirs || !n.SameHandOver(&stele.Namespace{})
 	listed := handed || n.Listed
 	ruled := len(n.Rules) > 0 || listed
 	ordered := ruled || n.Minter.Order != stele.OwnOrder || n.Minter.Expand != 0
@@ -100,6 +101,11 @@ func appendLater(b []byte, n *stele.Namespace) []byte {
 	}
 	if handed {
 		b = appendHandOver(b, n)
+	}
+	if heirs {
+		b = appendList(b, n.Heirs, func(b []byte, h stele.Heir) []byte {
+			return binary.AppendUvarint(appendText(appendText(b, h.Registry), h.Address), uint64(h.Days))
+		})
 	}
 	return b
 }
@@ -202,6 +208,12 @@ func (d *decoder) later(n *stele.Namespace) {
 	if len(d.rest) > 0 {
 		d.handOver(n)
 		odd = n.SameHandOver(&stele.Namespace{})
+	}
+	if len(d.rest) > 0 {
+		n.Heirs = list(d, func() stele.Heir {
+			return stele.Heir{Registry: d.text(), Address: d.text(), Days: int(d.upTo(math.MaxInt32))}
+		})
+		odd = len(n.Heirs) == 0
 	}
 	if d.err == nil && odd {
 		d.fail(errOdd) // nothing is written of it then
@@ -318,6 +330,14 @@ func (d *decoder) rule() stele.Rule {
 	}
 }
 
+// Bits of the byte that says how a namespace was adopted. The time at which its giver was found to have ended follows that of one that is silent, and then the generation of
+// the giver if it is known.
+const (
+	adoptedReading = 1 << iota
+	adoptedSilent
+	adoptedInGeneration
+)
+
 func appendHandOver(b []byte, n *stele.Namespace) []byte {
 	h := &n.HandOver
 	b = appendText(appendText(appendText(b, string(h.State)), h.Heir), h.Address)
@@ -325,15 +345,44 @@ func appendHandOver(b []byte, n *stele.Namespace) []byte {
 	return appendList(b, n.Adoptions, func(b []byte, a stele.Adoption) []byte {
 		b = appendText(appendText(appendText(b, a.From), a.To), a.Bundle)
 		b = appendTime(appendTime(binary.AppendUvarint(b, a.Change), a.Until), a.At)
-		return appendBool(appendText(b, a.By), a.Reading)
+		mode := byte(0)
+		if a.Reading {
+			mode |= adoptedReading
+		}
+		if a.Silent {
+			mode |= adoptedSilent
+		}
+		if a.Generation != "" {
+			mode |= adoptedInGeneration
+		}
+		b = append(appendText(b, a.By), mode)
+		if a.Silent {
+			b = appendTime(b, a.Ended)
+		}
+		if a.Generation != "" {
+			b = appendText(b, a.Generation)
+		}
+		return b
 	})
 }
 
 func (d *decoder) handOver(n *stele.Namespace) {
 	n.HandOver = stele.HandOver{State: stele.HandOverState(d.text()), Heir: d.text(), Address: d.text(), Since: d.time(), By: d.text()}
 	n.Adoptions = list(d, func() stele.Adoption {
-		return stele.Adoption{
-			From: d.text(), To: d.text(), Bundle: d.text(), Change: d.uvarint(), Until: d.time(), At: d.time(), By: d.text(), Reading: d.bool(),
+		a := stele.Adoption{From: d.text(), To: d.text(), Bundle: d.text(), Change: d.uvarint(), Until: d.time(), At: d.time(), By: d.text()}
+		mode := d.byte()
+		a.Reading, a.Silent = mode&adoptedReading != 0, mode&adoptedSilent != 0
+		if mode > adoptedReading|adoptedSilent|adoptedInGeneration {
+			d.fail(errOdd)
 		}
+		if a.Silent {
+			a.Ended = d.time()
+		}
+		if mode&adoptedInGeneration != 0 {
+			if a.Generation = d.text(); a.Generation == "" {
+				d.fail(errOdd)
+			}
+		}
+		return a
 	})
 }

@@ -194,6 +194,8 @@ func TestSuiteFindsFaults(t *testing.T) {
 			"durable": "lost something", "close under load": "nothing is registered", "backup": "not what the store was"}},
 		{"Verify complains", by(func(s stele.Store) stele.Store { return suspicious{s} }), map[string]string{
 			"get": "Verify reports: a fault"}},
+		{"nothing is counted", by(func(s stele.Store) stele.Store { return miscounting{s} }), map[string]string{
+			"measure": "kept 0, refused 0, failed 0, want 2, 1 and 0"}},
 	} {
 		for name, complaint := range f.finds {
 			t.Run(f.name+"/"+name, func(t *testing.T) {

@@ -66,8 +66,34 @@ type cellEntry struct {
 	before, after []byte // nil for none
 }
 
-func newCellEntry(c *stele.CellChange) cellEntry {
-	return cellEntry{key: cellKey(c.Name), name: c.Name, before: bytes.Clone(c.Before), after: bytes.Clone(c.After)}
+// newCellEntries copies changes. All bytes share one allocation: a commit may change a thousand cells of a few bytes each.
+func newCellEntries(changes []stele.CellChange) []cellEntry {
+	if len(changes) == 0 {
+		return nil
+	}
+	size := 0
+	for i := range changes {
+		c := &changes[i]
+		size += 1 + len(c.Name) + len(c.Before) + len(c.After)
+	}
+	room := make([]byte, 0, size)
+	kept := func(from int) []byte { return room[from:len(room):len(room)] }
+	keep := func(value []byte) []byte {
+		if value == nil {
+			return nil // no value is another thing than an empty one
+		}
+		from := len(room)
+		room = append(room, value...)
+		return kept(from)
+	}
+	list := make([]cellEntry, len(changes))
+	for i := range changes {
+		c, from := &changes[i], len(room)
+		room = append(append(room, familyCell), c.Name...)
+		list[i] = cellEntry{key: kept(from), name: c.Name}
+		list[i].before, list[i].after = keep(c.Before), keep(c.After)
+	}
+	return list
 }
 
 // putCell checks and sets, or removes, a cell. An unchanged value is not written: it is

@@ -33,9 +33,14 @@ func (s *Store) commit() {
 		}
 		if q.isAlone() {
 			if q.state.CompareAndSwap(requestWaits, requestTaken) {
+				began := s.now()
 				v, err := s.finishAlone(q)
 				if v != nil {
 					s.publish(v)
+				}
+				if q.ingest != nil {
+					s.tally.Group(s.now().Sub(began))
+					s.tally.Commit(err)
 				}
 				q.done <- err
 			}
@@ -134,6 +139,7 @@ func (g *group) collect(q *request) (alone *request) {
 // commit commits the group and answers its requests.
 func (g *group) commit() {
 	g.answers = g.answers[:0]
+	began := g.store.now()
 	err := g.store.writable("commit", 0)
 	if err == nil {
 		var v *view
@@ -141,11 +147,13 @@ func (g *group) commit() {
 			g.store.publish(v, g.taken...)
 		}
 	}
+	g.store.tally.Group(g.store.now().Sub(began))
 	for i, q := range g.requests {
 		answer := err
 		if err == nil {
 			answer = g.answers[i]
 		}
+		g.store.tally.Commit(answer)
 		q.done <- answer
 		g.requests[i] = nil
 	}

@@ -42,6 +42,7 @@ func (s *Store) scrub(ctx context.Context, op string, from, to []byte) error {
 // it does not need any more, and the failstop wipes that. There are at most as many as Pebble
 // keeps for reuse, and those of memtables that wait to be written.
 func (h *opening) scrub(ctx context.Context, from, to []byte) error {
+	defer h.merging().ask()()
 	if err := h.db.Flush(); err != nil {
 		return err
 	}

@@ -77,6 +77,7 @@ func (s *Store) newOptions(f *failstop) *pebbledb.Options {
 		o.TargetFileSizes[i+1] = tableSize
 	}
 	o.EnsureDefaults()
+	o.Experimental.CompactionScheduler = newMerging(s)
 	return o
 }
 
@@ -110,6 +111,7 @@ func (s *Store) open(holds bool) (*opening, error) {
 		return nil, s.openError(h.failstop, err)
 	}
 	h.failstop.setUnread(false)
+	h.merging().opened(h.db)
 	if err := s.prepareOpening(h); err != nil {
 		return nil, errors.Join(err, h.close())
 	}

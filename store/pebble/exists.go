@@ -78,7 +78,7 @@ func isForeign(name string) bool {
 			return false
 		}
 	}
-	return !slices.Contains([]string{lockFile, holderFile, "CURRENT", "ingest", "lost+found"}, name)
+	return !slices.Contains([]string{lockFile, HolderFile, "CURRENT", "ingest", "lost+found"}, name)
 }
 
 // missing is the error of a folder that has no store.

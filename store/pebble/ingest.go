@@ -450,6 +450,7 @@ func (s *Store) finishIngest(in *ingest) (v *view, err error) {
 	if in.last = h.seq + in.build.accepted; len(in.build.paths) == 0 {
 		return nil, nil
 	}
+	h.merging().ingests()
 	if err := errors.Join(h.db.Ingest(context.WithoutCancel(in.ctx), in.build.paths), h.failstop.broken()); err != nil {
 		h.failstop.freeze(err)
 		return nil, unknownIngest(err)

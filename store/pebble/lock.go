@@ -13,11 +13,12 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// lockFile is Pebble's own, so that Pebble's tools respect it too. holderFile is a
-// remark for people beside it; no decision depends on it.
+// lockFile is Pebble's own, so that Pebble's tools respect it too. HolderFile is a
+// remark for people beside it, which is there while a process has the folder open; nothing that is
+// written depends on it.
 const (
 	lockFile   = "LOCK"
-	holderFile = "HOLDER"
+	HolderFile = "HOLDER"
 )
 
 // lock takes the folder for this process. It is held over all openings of Pebble.
@@ -29,7 +30,7 @@ func (s *Store) lock() (unlock func() error, err error) {
 		return nil, refuse("open", stele.ID{}, stele.Unavailable, "", "{cause}", s.inUse(err))
 	}
 	s.since = s.now()
-	holder := s.fs.PathJoin(s.folder, holderFile)
+	holder := s.fs.PathJoin(s.folder, HolderFile)
 	s.writeHolder("")
 	return func() error {
 		if err := s.fs.Remove(holder); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -42,7 +43,7 @@ func (s *Store) lock() (unlock func() error, err error) {
 // writeHolder writes down which process holds the folder, and at which URL a server
 // answers for it if one does.
 func (s *Store) writeHolder(url string) {
-	holder := s.fs.PathJoin(s.folder, holderFile)
+	holder := s.fs.PathJoin(s.folder, HolderFile)
 	text := fmt.Sprintf("process %d since %s\n", os.Getpid(), s.since.UTC().Format(time.RFC3339))
 	if url != "" {
 		text += serving + url + "\n"
@@ -66,7 +67,7 @@ func Holder(folder string) (who, url string) { return holder(vfs.Default, folder
 
 func holder(fs vfs.FS, folder string) (who, url string) {
 	const unknown = "another process"
-	f, err := fs.Open(fs.PathJoin(folder, holderFile))
+	f, err := fs.Open(fs.PathJoin(folder, HolderFile))
 	if err != nil {
 		return unknown, ""
 	}

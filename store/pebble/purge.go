@@ -37,6 +37,7 @@ func (s *Store) Purge(ctx context.Context) error {
 	}
 	err := s.read(ctx, op, func(v *view) error {
 		db := v.opening.db
+		defer v.opening.merging().ask()()
 		if err := db.Flush(); err != nil {
 			return err
 		}

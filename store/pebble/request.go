@@ -140,10 +140,9 @@ func (q *request) encodeKept(c *stele.Commit) {
 		q.minters = append(q.minters, e)
 		q.size += len(e.after)
 	}
-	for i := range c.Cells {
-		e := newCellEntry(&c.Cells[i])
-		q.cells = append(q.cells, e)
-		q.size += len(e.key) + len(e.after)
+	q.cells = newCellEntries(c.Cells)
+	for i := range q.cells {
+		q.size += len(q.cells[i].key) + len(q.cells[i].after)
 	}
 }
 

@@ -55,7 +55,8 @@ type Options struct {
 	// Brief says that the store is opened for a moment, or to be filled. Tables are
 	// merged when there are many of them then, and not when there are a few: Close waits
 	// for what is being merged, and what is merged while more and more comes is merged
-	// again and again. A later opening without Brief does it.
+	// again and again. What an earlier import left is not merged at all. A later opening
+	// without Brief does it, and gives way to requests meanwhile.
 	Brief bool
 
 	// Existing says that the store must be there: Open then refuses a folder without
@@ -111,6 +112,7 @@ type Store struct {
 	known    *known        // of the ingest that builds them
 	moving   chan struct{} // holds one value while tables are ingested, or a backup is taken
 	recent   *recent       // the committer's
+	tally    stele.CommitTally
 	damaged  damageLog
 }
 

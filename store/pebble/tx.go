@@ -155,6 +155,14 @@ func (t *tx) accept(replay []stele.Change) {
 // value counts, so they stay in the order in which they came.
 func (t *tx) sortWrites() {
 	var families [256][]keyValue
+	var sizes [256]int
+	for _, w := range t.writes {
+		sizes[w.key[0]]++
+	}
+	room := make([]keyValue, len(t.writes))
+	for f, n := range sizes {
+		families[f], room = room[:0:n], room[n:]
+	}
 	for _, w := range t.writes {
 		families[w.key[0]] = append(families[w.key[0]], w)
 	}

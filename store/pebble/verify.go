@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	pebbledb "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
@@ -37,13 +38,18 @@ func (s *Store) Verify(ctx context.Context, report func(problem *stele.Message))
 // VerifyProgress is Verify for a caller that shows progress: progress is called now and
 // then with the part of the work that is done, from 0 to 1, which is estimated.
 func (s *Store) VerifyProgress(ctx context.Context, report func(problem *stele.Message), progress func(done float64)) error {
+	return s.verify(ctx, &told{report: report, progress: progress}, (*checker).nameRanges)
+}
+
+// verify is VerifyProgress with names that are cut into ranges.
+func (s *Store) verify(ctx context.Context, to *told, ranges func(c *checker) (ends [][]byte)) error {
 	v, err := s.look(ctx, "verify")
 	if err != nil {
 		return err
 	}
 	defer v.unpin()
-	c := &checker{ctx: ctx, s: s, v: v, report: report, progress: progress, seed: maphash.MakeSeed()}
-	for _, part := range []func() error{c.tables, c.names, c.places, c.marks, c.namespaces, c.namespaceHistory, c.feed, c.cells, c.audit, c.zones, c.rest, c.compare} {
+	c := &checker{ctx: ctx, s: s, v: v, told: to, seed: maphash.MakeSeed()}
+	for _, part := range []func() error{c.tables, func() error { return c.families(ranges(c)) }, c.rest, c.compare} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -51,16 +57,25 @@ func (s *Store) VerifyProgress(ctx context.Context, report func(problem *stele.M
 	return ctx.Err()
 }
 
+// families looks at what the tables have, on all processors, at the names in ranges with these ends. What takes longest comes first.
+func (c *checker) families(ends [][]byte) error {
+	parts := []func(c *checker) error{(*checker).feed, (*checker).places}
+	begin := []byte{familyName}
+	for _, end := range ends {
+		from := begin
+		parts = append(parts, func(c *checker) error { return c.names(from, end) })
+		begin = end
+	}
+	return c.beside(append(parts, (*checker).marks, (*checker).namespaces, (*checker).cells, (*checker).audit, (*checker).zones)...)
+}
+
 // checker is a Verify under way.
 type checker struct {
-	ctx    context.Context
-	s      *Store
-	v      *view
-	report func(*stele.Message)
-	seed   maphash.Seed
-
-	progress        func(float64)
-	entries, walked uint64 // that the tables have, and that were looked at
+	ctx  context.Context
+	s    *Store
+	v    *view
+	told *told
+	seed maphash.Seed
 
 	// Damage keeps parts from being read, so that sums can't agree.
 	damaged bool
@@ -90,8 +105,12 @@ func (c *checker) have(b *balance, item []byte) {
 	b.n--
 }
 
+// problem reports a problem, unless the context has ended: what was not read seems to be missing then.
 func (c *checker) problem(code, text string, args ...any) {
-	c.report(stele.Messagef(code, text, args...))
+	if c.ctx.Err() != nil {
+		return
+	}
+	c.told.problem(stele.Messagef(code, text, args...))
 }
 
 // tables checks that every table is there, has its size, and has its checksums.
@@ -109,27 +128,28 @@ func (c *checker) tables() error {
 		return nil // a table is missing: said above, and named when it is to be read
 	}
 	list := slices.Concat(levels...)
-	var size, done uint64
+	var size uint64
+	var done atomic.Uint64
 	for _, t := range list {
 		size += t.Size
 	}
-	for _, t := range list {
-		if err := c.ctx.Err(); err != nil {
-			return err
-		}
-		c.progress(part(done, size) / 2) // the other half is to look at what they have
-		done += t.Size
-		name := c.s.tablePath(&t)
-		err := c.table(name)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // merged with others meanwhile, or named above
-		}
-		if err != nil {
-			c.damaged = true
-			c.problem("verify.file-damaged", `the file "{file}" is damaged: {cause}.`, name, err)
+	parts := make([]func(c *checker) error, len(list))
+	for i, t := range list {
+		parts[i] = func(c *checker) error {
+			if err := c.ctx.Err(); err != nil {
+				return err
+			}
+			c.told.advance(part(done.Add(t.Size), size) / 2) // the other half is to look at what they have
+			name := c.s.tablePath(&t)
+			err := c.table(name)
+			if err != nil && !errors.Is(err, os.ErrNotExist) { // merged with others meanwhile, or named above
+				c.damaged = true
+				c.problem("verify.file-damaged", `the file "{file}" is damaged: {cause}.`, name, err)
+			}
+			return nil
 		}
 	}
-	return nil
+	return c.beside(parts...)
 }
 
 // part returns which part of a whole is done.
@@ -149,7 +169,7 @@ func (c *checker) table(name string) error {
 		return errors.Join(err, readable.Close())
 	}
 	if all, err := r.ReadPropertiesBlock(c.ctx, nil); err == nil { // it is for the estimate only
-		c.entries += all.NumEntries
+		c.told.entries.Add(all.NumEntries)
 	}
 	return errors.Join(r.ValidateBlockChecksums(), r.Close())
 }
@@ -177,8 +197,7 @@ func (c *checker) walk(from, end []byte, f func(key, value []byte)) error {
 func (c *checker) page(from, end []byte) (page []keyValue, next []byte, err error) {
 	var a arena
 	defer func() {
-		c.walked += uint64(len(page))
-		c.progress(0.5 + part(c.walked, c.entries)/2)
+		c.told.advance(0.5 + part(c.told.walked.Add(uint64(len(page))), c.told.entries.Load())/2)
 	}()
 	last := from
 	next, err = readPage(c.ctx, c.s, c.v, "verify", from, end, 4096, func(key, value []byte) error {
@@ -207,10 +226,16 @@ func (c *checker) afterDamage(err error, last []byte) []byte {
 	return after(info.end)
 }
 
-// names checks the records, each with its history, which stands in the same order.
-func (c *checker) names() error {
-	h := &historyReader{c: c, next: []byte{familyHistory}}
-	err := c.walk([]byte{familyName}, []byte{familyName + 1}, func(key, value []byte) {
+// names checks the records from one key to before another, each with its history, which stands in the same order.
+func (c *checker) names(from, end []byte) error {
+	h := &historyReader{c: c, next: []byte{familyHistory}, end: historyEnd(end)}
+	if len(from) > 1 {
+		h.next = historyEnd(from)
+	}
+	err := c.walk(from, end, func(key, value []byte) {
+		if h.err != nil {
+			return
+		}
 		if len(value) > 0 && value[0] == isAlias {
 			c.have(&c.aliases, append(bytes.Clone(key), value...))
 			return
@@ -284,10 +309,10 @@ func (c *checker) marks() error {
 	})
 }
 
-// namespaces checks the namespaces, and adds the versions that they had.
+// namespaces checks the namespaces with their history, and adds the versions that they had.
 func (c *checker) namespaces() error {
 	c.namespaceVersions = make(map[stele.NamespaceKey]uint64)
-	return c.walk([]byte{familyNamespace}, []byte{familyNamespace + 1}, func(key, value []byte) {
+	err := c.walk([]byte{familyNamespace}, []byte{familyNamespace + 1}, func(key, value []byte) {
 		n, err := decodeNamespace(value)
 		if err != nil {
 			c.problem("verify.key-unreadable", "{key} can't be read: {cause}.", describeKey(key), err)
@@ -306,6 +331,10 @@ func (c *checker) namespaces() error {
 			c.must(&c.versions, versionItem(key, version+1))
 		}
 	})
+	if err != nil {
+		return err
+	}
+	return c.namespaceHistory()
 }
 
 // namespaceHistory checks the superseded versions of namespaces: each stands under its own

@@ -13,13 +13,17 @@ type historyReader struct {
 	c    *checker
 	page []keyValue
 	next []byte // where the next page begins; nil at the end
+	end  []byte // of the part of the history that is read
 	err  error
 }
 
 // peek returns the version that comes next, nil at the end.
 func (h *historyReader) peek() *keyValue {
 	for len(h.page) == 0 && h.next != nil && h.err == nil {
-		h.page, h.next, h.err = h.c.page(h.next, []byte{familyHistory + 1})
+		if h.err = h.c.ctx.Err(); h.err != nil { // a page may be empty because of that, and begin where it ended
+			break
+		}
+		h.page, h.next, h.err = h.c.page(h.next, h.end)
 	}
 	if len(h.page) == 0 {
 		return nil

@@ -1,8 +1,12 @@
 package pebble
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,11 +149,102 @@ func TestVerify(t *testing.T) {
 			if c.want == "" && all != "" || !strings.Contains(all, c.want) {
 				t.Errorf("want %q, got:\n%s", c.want, all)
 			}
+			// However the names are cut into ranges, the same is found.
+			for _, cuts := range [][]string{{"a"}, {"alias"}, {"b"}, {"a", "alias", "b", "c"}, {"0", "zz"}} {
+				var again []string
+				ranges := func(*checker) (ends [][]byte) {
+					for _, name := range cuts {
+						ends = append(ends, nameKey(ark(t, name)))
+					}
+					return append(ends, []byte{familyName + 1})
+				}
+				to := &told{report: func(p *stele.Message) { again = append(again, p.Error()) }, progress: func(float64) {}}
+				if err := s.verify(t.Context(), to, ranges); err != nil {
+					t.Fatal(err)
+				}
+				if got, want := slices.Sorted(slices.Values(again)), slices.Sorted(slices.Values(problems)); !slices.Equal(got, want) {
+					t.Errorf("cut at %q: %q, and not %q", cuts, got, want)
+				}
+			}
 			for _, p := range problems {
 				if !strings.HasSuffix(p, ".") || strings.Contains(p, "\n") {
 					t.Errorf("not a sentence: %q", p)
 				}
 			}
 		})
+	}
+}
+
+// TestVerifyEnds: Verify ends soon after its context does, wherever it is, and reports nothing as missing that it did not read.
+func TestVerifyEnds(t *testing.T) {
+	m := newSmall(t)
+	s := openOn(t, vfs.NewMem(), "db")
+	defer mustClose(t, s)
+	m.fill(t, s)
+	for k := 1; ; k++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		calls, done := 0, make(chan error, 1) // told calls one at a time
+		go func() {
+			done <- s.VerifyProgress(ctx, func(p *stele.Message) { t.Errorf("cancelled at call %d: %s", k, p) }, func(float64) {
+				if calls++; calls == k {
+					cancel()
+				}
+			})
+		}()
+		var err error
+		select {
+		case err = <-done:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("cancelled at call %d, it does not end", k)
+		}
+		cancel()
+		if calls < k { // it was done before
+			if k < 8 || err != nil {
+				t.Errorf("%d calls, %v", calls, err)
+			}
+			return
+		}
+		if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("cancelled at call %d: %v", k, err)
+		}
+	}
+}
+
+// TestZoneChangesEnd: a context that has ended is not taken for a change that is missing.
+func TestZoneChangesEnd(t *testing.T) {
+	s := openOn(t, vfs.NewMem(), "db")
+	defer mustClose(t, s)
+	newSmall(t).fill(t, s)
+	v, err := s.look(t.Context(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.unpin()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.chunkWith(ctx, v, 1); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// TestBeside: a panic in a part is an error, which is the first one only, and the other parts are done. After the end of the context
+// none is begun.
+func TestBeside(t *testing.T) {
+	c := &checker{ctx: t.Context(), told: &told{}}
+	var done atomic.Int64
+	good := func(f *checker) error { f.aliases.n++; done.Add(1); return nil }
+	lost := func(*checker) error { panic("lost") }
+	err := c.beside(good, lost, good, lost, good)
+	if stele.KindOf(err) != stele.Internal || !strings.Contains(err.Error(), "lost, at verify_test.go:") || strings.Contains(err.Error(), "\n") {
+		t.Error(err)
+	}
+	if done.Load() != 3 || c.aliases.n != 3 {
+		t.Errorf("%d parts were done, and %d added", done.Load(), c.aliases.n)
+	}
+	var cancel context.CancelFunc
+	c.ctx, cancel = context.WithCancel(t.Context())
+	cancel()
+	if err := c.beside(good, lost); err != context.Canceled || done.Load() != 3 {
+		t.Errorf("%v, %d", err, done.Load())
 	}
 }

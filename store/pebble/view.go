@@ -39,6 +39,9 @@ type opening struct {
 	later bool // the store has a later version than this program knows
 }
 
+// merging returns what decides when its tables are merged.
+func (h *opening) merging() *merging { return h.options.Experimental.CompactionScheduler.(*merging) }
+
 // close closes Pebble when no read is under way.
 func (h *opening) close() (err error) {
 	h.use.Lock()

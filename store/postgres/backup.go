@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -170,6 +171,9 @@ func writeManifest(folder string, m *manifest) error {
 	})
 	if err != nil {
 		return err
+	}
+	if runtime.GOOS == "windows" { // it refuses to sync folders, and keeps a journal of them
+		return nil
 	}
 	for _, dir := range []string{folder, filepath.Dir(folder)} {
 		d, err := os.Open(dir)

@@ -126,7 +126,9 @@ func (g *group) collect(q *request) (held *request) {
 
 // commit commits the group and answers its requests.
 func (g *group) commit(ctx context.Context) {
+	began := g.store.o.Now()
 	err := g.run(ctx)
+	g.store.tally.Group(g.store.o.Now().Sub(began))
 	if err != nil && len(g.requests) > 1 && stele.KindOf(err) == stele.Internal {
 		// One of them is too large for the database. The others must not fail with it.
 		all := slices.Clone(g.requests)
@@ -141,11 +143,12 @@ func (g *group) commit(ctx context.Context) {
 
 func (g *group) answer(err error) {
 	for i, q := range g.requests {
-		if err != nil {
-			q.done <- err
-		} else {
-			q.done <- g.answers[i]
+		answer := err
+		if err == nil {
+			answer = g.answers[i]
 		}
+		g.store.tally.Commit(answer)
+		q.done <- answer
 		g.requests[i] = nil
 	}
 }

@@ -72,10 +72,14 @@ func (s *Store) ingest(ctx context.Context, q *request) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, longestIngest)
 	defer cancel()
+	began := s.o.Now()
 	err := g.run(bounded)
+	s.tally.Group(s.o.Now().Sub(began))
 	if err == nil {
+		s.tally.Commit(g.answers[0])
 		return g.answers[0]
 	}
+	s.tally.Commit(err)
 	if ctxErr := ctx.Err(); ctxErr != nil && !errors.Is(err, errUnknown) {
 		return ctxErr
 	}

@@ -94,6 +94,7 @@ type Store struct {
 	workers   sync.WaitGroup
 	closeOnce sync.Once
 	applied   atomic.Uint64
+	tally     stele.CommitTally
 	lag       lag
 }
 

@@ -87,6 +87,7 @@ func Checks(h Harness) []Check {
 		{"ingest with a minter", checkIngestMinter},
 		{"ingest of many", checkIngestMany},
 
+		{"measure", checkMeasure},
 		{"sizes", checkSizes},
 		{"names are bytes", checkBytes},
 
