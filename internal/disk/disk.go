@@ -10,13 +10,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/stele-id/stele"
 )
 
-// Sync makes the entries of a folder durable.
+// Sync makes the entries of a folder durable. Windows refuses that for folders; its file system keeps a journal of
+// them.
 func Sync(folder string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	dir, err := os.Open(folder)
 	if err != nil {
 		return err

@@ -13,17 +13,29 @@ type Entry struct {
 	Owner string // absolute
 	Type  string // NAPTR, URI, TXT, CNAME, ...
 	TTL   uint32
-	Data  string // all of it, as master files write it
 
 	Order, Preference          uint16 // of NAPTR; Order is the priority of URI
 	Flags, Service             string
 	Regexp, Replacement, Value string // Value is the target of URI and CNAME
 	Texts                      []string
+
+	rr dns.RR
 }
+
+// Data returns all that the record says, as master files write it.
+func (e *Entry) Data() string { return strings.TrimPrefix(e.rr.String(), e.rr.Header().String()) }
 
 // ParseEntry reads one record as master files have it (RFC 1035, section 5). It opens no other file. Names that are not absolute
 // are below the origin.
 func ParseEntry(text, origin string, ttl uint32) (e Entry, err error) {
+	if e, ok := plainRule(text, ttl); ok {
+		return e, nil
+	}
+	return parseEntry(text, origin, ttl)
+}
+
+// parseEntry is ParseEntry for all records.
+func parseEntry(text, origin string, ttl uint32) (e Entry, err error) {
 	p := dns.NewZoneParser(strings.NewReader(text+"\n"), origin, "")
 	p.SetDefaultTTL(ttl)
 	p.SetIncludeAllowed(false)
@@ -34,8 +46,12 @@ func ParseEntry(text, origin string, ttl uint32) (e Entry, err error) {
 		}
 		return e, io.ErrUnexpectedEOF // there is no record
 	}
+	return newEntry(rr), nil
+}
+
+func newEntry(rr dns.RR) Entry {
 	head := rr.Header()
-	e = Entry{Owner: head.Name, Type: dns.Type(head.Rrtype).String(), TTL: head.Ttl, Data: strings.TrimPrefix(rr.String(), head.String())}
+	e := Entry{Owner: head.Name, Type: dns.Type(head.Rrtype).String(), TTL: head.Ttl, rr: rr}
 	switch rr := rr.(type) {
 	case *dns.NAPTR:
 		e.Order, e.Preference, e.Flags, e.Service, e.Regexp, e.Replacement = rr.Order, rr.Preference, rr.Flags, rr.Service, rr.Regexp, rr.Replacement
@@ -46,5 +62,5 @@ func ParseEntry(text, origin string, ttl uint32) (e Entry, err error) {
 	case *dns.TXT:
 		e.Texts = rr.Txt
 	}
-	return e, nil
+	return e
 }

@@ -26,6 +26,8 @@ type Limits struct {
 	Elements   int64 // usually 10,000; -1: no limit
 	Attributes int   // of one element, with declarations of namespaces; usually 64
 
+	AllAttributes int64 // of all elements together; usually 10 for each of Elements; -1: no limit
+
 	Instructions bool // processing instructions, such as those for style sheets, are passed over and not refused
 }
 
@@ -35,6 +37,8 @@ const (
 	usualDepth      = 64
 	usualElements   = 10_000
 	usualAttributes = 64
+
+	averageAttributes = 10
 )
 
 func (l Limits) usual() Limits {
@@ -53,6 +57,13 @@ func (l Limits) usual() Limits {
 	if l.Attributes == 0 {
 		l.Attributes = usualAttributes
 	}
+	switch {
+	case l.AllAttributes != 0:
+	case l.Elements < 0:
+		l.AllAttributes = -1
+	default:
+		l.AllAttributes = max(averageAttributes*l.Elements, int64(l.Attributes))
+	}
 	return l
 }
 
@@ -64,13 +75,14 @@ func refuse(code, text string, args ...any) error {
 
 // Decoder yields the tokens of a document.
 type Decoder struct {
-	in       *source
-	xml      *xml.Decoder
-	limits   Limits
-	depth    int
-	elements int64
-	begun    bool // the root element has begun
-	failed   error
+	in         *source
+	xml        *xml.Decoder
+	limits     Limits
+	depth      int
+	elements   int64
+	attributes int64
+	begun      bool // the root element has begun
+	failed     error
 }
 
 // NewDecoder returns a Decoder that reads a document.
@@ -136,6 +148,7 @@ func (d *Decoder) enter(e *xml.StartElement) error {
 	}
 	d.begun = true
 	d.elements++
+	d.attributes += int64(len(e.Attr))
 	switch d.depth++; {
 	case d.depth > d.limits.Depth:
 		return refuse("xml.too-deep", "line {line}: elements are more than {most} deep", d.Line(), d.limits.Depth)
@@ -143,6 +156,8 @@ func (d *Decoder) enter(e *xml.StartElement) error {
 		return refuse("xml.too-many-elements", "line {line}: there are more than {most} elements", d.Line(), d.limits.Elements)
 	case len(e.Attr) > d.limits.Attributes:
 		return refuse("xml.too-many-attributes", "line {line}: an element has more than {most} attributes", d.Line(), d.limits.Attributes)
+	case d.limits.AllAttributes >= 0 && d.attributes > d.limits.AllAttributes:
+		return refuse("xml.too-many-attributes-in-all", "line {line}: the elements have more than {most} attributes together", d.Line(), d.limits.AllAttributes)
 	}
 	for i, a := range e.Attr { // encoding/xml does not mind, and readers would differ in which one counts
 		for _, b := range e.Attr[:i] {

@@ -58,6 +58,34 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestAllAttributes: a document may have as many attributes as its limit says, however few elements have them; what the limit is follows from
+// that of elements.
+func TestAllAttributes(t *testing.T) {
+	for _, tt := range []struct {
+		attributes int // of two elements
+		limits     Limits
+		ok         bool
+	}{
+		{5, Limits{AllAttributes: 10}, true},
+		{6, Limits{AllAttributes: 11}, false},
+		{32, Limits{Elements: 3}, true}, // one element may have 64
+		{33, Limits{Elements: 3}, false},
+		{50, Limits{Elements: 10}, true},
+		{51, Limits{Elements: 10}, false},
+		{64, Limits{Elements: -1}, true},
+		{64, Limits{Elements: 3, AllAttributes: -1}, true},
+	} {
+		var attributes strings.Builder
+		for i := range tt.attributes {
+			fmt.Fprintf(&attributes, ` b%d="c"`, i)
+		}
+		_, err := Parse(strings.NewReader("<d><a"+attributes.String()+"/><a"+attributes.String()+"/></d>"), tt.limits)
+		if code, _ := stele.CodeOf(err); tt.ok && err != nil || !tt.ok && code != "xml.too-many-attributes-in-all" {
+			t.Errorf("%d attributes of two elements, %+v: %v", tt.attributes, tt.limits, err)
+		}
+	}
+}
+
 // endless is a document that does not end.
 type endless struct{ begun bool }
 

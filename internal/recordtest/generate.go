@@ -370,12 +370,22 @@ var GoodNamespace = rapid.Custom(func(t *rapid.T) *stele.Namespace {
 			}
 		}), 0, 3, func(g stele.Grant) string { return g.To }).Draw(t, "grants"),
 		Keys:      rapid.SliceOfNDistinct(GoodKey, 0, 3, func(k stele.SigningKey) string { return k.ID }).Draw(t, "keys"),
+		Heirs:     rapid.SliceOfNDistinct(GoodHeir, 0, 3, func(h stele.Heir) string { return h.Registry }).Draw(t, "heirs"),
 		HandOver:  GoodHandOver.Draw(t, "hand-over"),
 		Adoptions: Few(GoodAdoption).Draw(t, "adoptions"),
 		Version:   rapid.Uint64().Draw(t, "version"),
 		Created:   GoodTime.Draw(t, "created"),
 		Modified:  GoodTime.Draw(t, "modified"),
 		By:        GoodName.Draw(t, "by"),
+	}
+})
+
+// GoodHeir is one that [stele.Namespace.Validate] accepts.
+var GoodHeir = rapid.Custom(func(t *rapid.T) stele.Heir {
+	return stele.Heir{
+		Registry: rapid.SampledFrom([]string{"heir.example.org/.log", "b", "c.example.org"}).Draw(t, "registry"),
+		Address:  rapid.SampledFrom([]string{"https://heir.example.org/", "http://127.0.0.1:8080/names"}).Draw(t, "address"),
+		Days:     rapid.IntRange(stele.MinHeirDays, stele.MaxHeirDays).Draw(t, "days"),
 	}
 })
 
@@ -394,9 +404,16 @@ var GoodHandOver = rapid.Custom(func(t *rapid.T) stele.HandOver {
 
 // GoodAdoption is one that [stele.Namespace.Validate] accepts.
 var GoodAdoption = rapid.Custom(func(t *rapid.T) stele.Adoption {
+	silent := rapid.Bool().Draw(t, "silent")
+	var ended time.Time
+	if silent {
+		ended = GoodTime.Draw(t, "ended")
+	}
 	return stele.Adoption{
+		Silent: silent, Ended: ended,
 		From: "giver.example.org/.log", To: rapid.SampledFrom([]string{"", "heir.example.org/.log"}).Draw(t, "heir"),
-		Bundle: strings.Repeat(rapid.SampledFrom([]string{"0a", "f9"}).Draw(t, "digest"), 32), Change: rapid.Uint64().Draw(t, "change"),
+		Generation: rapid.SampledFrom([]string{"", "00112233445566778899aabbccddeeff"}).Draw(t, "generation"),
+		Bundle:     strings.Repeat(rapid.SampledFrom([]string{"0a", "f9"}).Draw(t, "digest"), 32), Change: rapid.Uint64().Draw(t, "change"),
 		Until: GoodTime.Draw(t, "until"), At: GoodTime.Draw(t, "at"), By: GoodName.Draw(t, "by"), Reading: rapid.Bool().Draw(t, "reading"),
 	}
 })

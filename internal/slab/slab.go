@@ -22,6 +22,11 @@ import (
 //	19 bits  the place of the entry, in units of four bytes, plus one
 //
 // At its place an entry has two bytes for its room in units, and then its content.
+//
+// The index has few slots at first and more as there are more entries: a hash leads to any slot,
+// so that a few entries in a large index would take a page of the system's memory each. The bits
+// of the hash that choose among the buckets that are added are also among those in the slots, so
+// that a slot says to which bucket it goes.
 const (
 	unit        = 4
 	placeBits   = 19
@@ -42,6 +47,15 @@ const (
 
 	// align keeps a bucket in one line of the processor's cache.
 	align = 64
+
+	// firstIndex is how many bytes of slots a part has at first. The bits of a hash that choose
+	// among these are not in the slots: the fewer there are, the more often entries of other keys
+	// are read.
+	firstIndex = 8 << 10
+
+	// An index grows when a bucket is full and so many eighths of all slots are used. With
+	// less than that few entries find their bucket full.
+	growAt = 3
 )
 
 // Options are the settings of a Slab.
@@ -77,13 +91,15 @@ type Slab struct {
 // others to write. An entry that Seek or Add returns may be used while the lock is held.
 type Part struct {
 	sync.RWMutex
-	slots []byte
+	slots []byte // those that are used
+	index []byte // the memory for slots; what is not used is zero
 	text  []byte
 	tail  int    // bytes of text that are used, or in a later lap overwritten
 	lap   uint32 // 0 or lapBit: changes whenever tail begins again at 0
 	later bool   // text was full once, so that what is after tail is of the lap before
 
 	lost      int // bytes of text before tail that no slot leads to
+	taken     int // slots; in a ring some of them are of entries that were overwritten
 	overwrite bool
 }
 
@@ -119,7 +135,8 @@ func New(o Options) *Slab {
 	}
 	for i := range s.parts {
 		p := &s.parts[i]
-		p.slots, p.text, p.overwrite = cut(slots), cut(text), o.Overwrite
+		p.index, p.text, p.overwrite = cut(slots), cut(text), o.Overwrite
+		p.slots = p.index[:min(slots, firstIndex)]
 	}
 	return s
 }
@@ -135,7 +152,7 @@ func (s *Slab) Close() {
 	for i := range s.parts {
 		p := &s.parts[i]
 		p.Lock()
-		p.slots, p.text = nil, nil
+		p.slots, p.index, p.text = nil, nil, nil
 		p.Unlock()
 	}
 	freeArena(s.memory)
@@ -163,7 +180,9 @@ func (p *Part) bucket(hash uint64) []byte {
 	if len(p.slots) == 0 {
 		return nil
 	}
-	i := int(hash>>9) & (len(p.slots)/bucketBytes - 1) * bucketBytes
+	first := min(len(p.slots), firstIndex) / bucketBytes
+	later := len(p.slots)/bucketBytes/first - 1
+	i := (int(hash>>9)&(first-1) + first*(int(hash>>23)&later)) * bucketBytes
 	return p.slots[i : i+bucketBytes]
 }
 
@@ -210,6 +229,7 @@ func (p *Part) Full() bool { return p.later }
 func (p *Part) Remove(hash uint64, slot int) {
 	s := p.bucket(hash)[slot*slotBytes:][:slotBytes]
 	p.lost += p.room(placeOf(binary.LittleEndian.Uint32(s)))
+	p.taken--
 	clear(s)
 }
 
@@ -227,10 +247,17 @@ func (p *Part) Add(hash uint64, slot, size int) []byte {
 	}
 	slots := p.bucket(hash)
 	if slot < 0 {
-		slot = p.freeSlot(slots)
-	}
-	if slot < 0 {
-		return nil
+		for slot = p.unusedSlot(slots); slot < 0 && p.grow(); slot = p.unusedSlot(slots) {
+			slots = p.bucket(hash)
+		}
+		if slot < 0 {
+			slot = p.oldestSlot(slots)
+		} else if binary.LittleEndian.Uint32(slots[slot*slotBytes:]) == 0 {
+			p.taken++
+		}
+		if slot < 0 {
+			return nil
+		}
 	}
 	place := p.tail
 	p.tail += size
@@ -257,9 +284,15 @@ func (p *Part) makeRoom(size int) bool {
 // one, whose entries are all overwritten, would be taken for slots of the next: they are
 // freed.
 func (p *Part) wrap() {
+	p.taken = 0
 	for s := p.slots; len(s) > 0; s = s[slotBytes:] {
-		if v := binary.LittleEndian.Uint32(s); v != 0 && v&lapBit != p.lap {
+		v := binary.LittleEndian.Uint32(s)
+		switch {
+		case v == 0:
+		case v&lapBit != p.lap:
 			clear(s[:slotBytes])
+		default:
+			p.taken++
 		}
 	}
 	p.tail, p.lost, p.later = 0, 0, true
@@ -269,18 +302,51 @@ func (p *Part) wrap() {
 // clear removes all entries.
 func (p *Part) clear() {
 	clear(p.slots)
-	p.tail, p.lost, p.lap, p.later = 0, 0, 0, false
+	p.tail, p.lost, p.lap, p.later, p.taken = 0, 0, 0, false, 0
 }
 
-// freeSlot returns a free slot of a bucket, or where the oldest entries are overwritten the
-// one with the oldest; -1 if there is none.
-func (p *Part) freeSlot(slots []byte) int {
-	oldest, most := -1, -1
+// grow doubles the slots, if enough of them are used and there is memory for more. The
+// entries of a bucket stay in it or go to the one at the same place of the new half, by the next
+// bit of their hash.
+func (p *Part) grow() bool {
+	half := len(p.slots)
+	if 2*half > len(p.index) || p.taken*8 < half/slotBytes*growAt {
+		return false
+	}
+	p.slots = p.index[:2*half]
+	bit := uint32(half/min(half, firstIndex)) << markShift
+	for i := 0; i < half; i += slotBytes {
+		v := binary.LittleEndian.Uint32(p.slots[i:])
+		if v == 0 {
+			continue
+		}
+		if p.stale(v) {
+			p.taken--
+			clear(p.slots[i:][:slotBytes])
+		} else if v&bit != 0 {
+			binary.LittleEndian.PutUint32(p.slots[half+i:], v)
+			clear(p.slots[i:][:slotBytes])
+		}
+	}
+	return true
+}
+
+// unusedSlot returns a slot of a bucket that no entry needs; -1 if there is none.
+func (p *Part) unusedSlot(slots []byte) int {
 	for i := 0; i < len(slots); i += slotBytes {
-		v := binary.LittleEndian.Uint32(slots[i:])
-		if v == 0 || p.stale(v) {
+		if v := binary.LittleEndian.Uint32(slots[i:]); v == 0 || p.stale(v) {
 			return i / slotBytes
 		}
+	}
+	return -1
+}
+
+// oldestSlot returns the slot of a full bucket with the oldest entry, where the oldest entries
+// are overwritten; -1 where they are not.
+func (p *Part) oldestSlot(slots []byte) int {
+	oldest, most := -1, -1
+	for i := 0; i < len(slots) && p.overwrite; i += slotBytes {
+		v := binary.LittleEndian.Uint32(slots[i:])
 		// How far the entry is before the tail, all round.
 		age := p.tail - placeOf(v)
 		if v&lapBit != p.lap {
@@ -289,9 +355,6 @@ func (p *Part) freeSlot(slots []byte) int {
 		if age > most {
 			oldest, most = i/slotBytes, age
 		}
-	}
-	if !p.overwrite {
-		return -1
 	}
 	return oldest
 }
