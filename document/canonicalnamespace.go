@@ -12,6 +12,11 @@ func (w *sortedWriter) namespace(n *stele.Namespace) {
 	w.grants(n.Grants)
 	w.handOver(&n.HandOver)
 	w.handleService(&n.Handles)
+	each(w, "heirs", n.Heirs, func(h *stele.Heir) {
+		w.text("address", h.Address)
+		w.number("days", uint64(h.Days))
+		w.text("registry", h.Registry)
+	})
 	w.texts("hosts", n.Hosts)
 	w.signingKeys(n.Keys)
 	w.flag("listed", n.Listed)
@@ -36,33 +41,16 @@ func (w *sortedWriter) namespace(n *stele.Namespace) {
 }
 
 func (w *sortedWriter) grants(list []stele.Grant) {
-	if len(list) == 0 {
-		return
-	}
-	w.name("grants")
-	w.open('[')
-	for _, g := range list {
-		w.comma()
-		w.open('{')
+	each(w, "grants", list, func(g *stele.Grant) {
 		w.name("role")
 		w.string(string(g.Role))
 		w.name("to")
 		w.string(g.To)
-		w.close('}')
-	}
-	w.close(']')
+	})
 }
 
 func (w *sortedWriter) signingKeys(list []stele.SigningKey) {
-	if len(list) == 0 {
-		return
-	}
-	w.name("keys")
-	w.open('[')
-	for i := range list {
-		k := &list[i]
-		w.comma()
-		w.open('{')
+	each(w, "keys", list, func(k *stele.SigningKey) {
 		w.text("algorithm", k.Algorithm)
 		w.time("created", k.Created)
 		w.time("expires", k.Expires)
@@ -73,9 +61,7 @@ func (w *sortedWriter) signingKeys(list []stele.SigningKey) {
 			w.base64(k.Public)
 		}
 		w.time("revoked", k.Revoked)
-		w.close('}')
-	}
-	w.close(']')
+	})
 }
 
 func (w *sortedWriter) minter(m *stele.Minter) {
@@ -99,15 +85,7 @@ func (w *sortedWriter) minter(m *stele.Minter) {
 }
 
 func (w *sortedWriter) rules(list []stele.Rule) {
-	if len(list) == 0 {
-		return
-	}
-	w.name("rules")
-	w.open('[')
-	for i := range list {
-		r := &list[i]
-		w.comma()
-		w.open('{')
+	each(w, "rules", list, func(r *stele.Rule) {
 		w.ruleExamples(r.Examples)
 		w.flag("ignoreCase", r.Fold)
 		w.name("pattern")
@@ -115,9 +93,7 @@ func (w *sortedWriter) rules(list []stele.Rule) {
 		w.text("reason", r.Reason)
 		w.targets(r.Targets)
 		w.text("title", r.Title)
-		w.close('}')
-	}
-	w.close(']')
+	})
 }
 
 func (w *sortedWriter) publication(p *stele.Publication) {
@@ -188,24 +164,17 @@ func (w *sortedWriter) handOver(h *stele.HandOver) {
 }
 
 func (w *sortedWriter) adoptions(list []stele.Adoption) {
-	if len(list) == 0 {
-		return
-	}
-	w.name("adoptions")
-	w.open('[')
-	for i := range list {
-		a := &list[i]
-		w.comma()
-		w.open('{')
+	each(w, "adoptions", list, func(a *stele.Adoption) {
 		w.time("at", a.At)
 		w.text("bundle", a.Bundle)
 		w.text("by", a.By)
 		w.number("change", a.Change)
+		w.time("ended", a.Ended)
 		w.text("from", a.From)
+		w.text("generation", a.Generation)
 		w.flag("reading", a.Reading)
+		w.flag("silent", a.Silent)
 		w.text("to", a.To)
 		w.time("until", a.Until)
-		w.close('}')
-	}
-	w.close(']')
+	})
 }

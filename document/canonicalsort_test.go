@@ -194,3 +194,21 @@ func TestCanonicalGolden(t *testing.T) {
 		}
 	}
 }
+
+// Heirs came later. They are written where they belong, and a namespace without them keeps its bytes: TestCanonicalGolden has one.
+func TestCanonicalHeirs(t *testing.T) {
+	n := goldenNamespace()
+	without, err := CanonicalNamespace(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Heirs = []stele.Heir{{Registry: "heir.example.org/.log", Address: "https://heir.example.org/", Days: 180}, {Registry: "b", Address: "https://b/", Days: 30}}
+	with, err := CanonicalNamespace(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const heirs = `"heirs":[{"address":"https://heir.example.org/","days":180,"registry":"heir.example.org/.log"},{"address":"https://b/","days":30,"registry":"b"}],`
+	if !bytes.Contains(with, []byte(`},`+heirs+`"hosts"`)) || !bytes.Equal(bytes.Replace(with, []byte(heirs), nil, 1), without) {
+		t.Errorf("with heirs it is\n%s\nand without them\n%s", with, without)
+	}
+}

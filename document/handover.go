@@ -27,7 +27,7 @@ func (d *document) handOver(h *stele.HandOver) {
 }
 
 func (d *document) adoption() (a stele.Adoption) {
-	d.object("from to bundle change until at by reading", func(name string) bool {
+	d.object("from to bundle generation change until at by reading silent ended", func(name string) bool {
 		switch name {
 		case "from":
 			a.From = d.text()
@@ -35,6 +35,8 @@ func (d *document) adoption() (a stele.Adoption) {
 			a.To = d.text()
 		case "bundle":
 			a.Bundle = d.text()
+		case "generation":
+			a.Generation = d.text()
 		case "change":
 			a.Change = d.number(math.MaxUint64)
 		case "until":
@@ -45,12 +47,50 @@ func (d *document) adoption() (a stele.Adoption) {
 			a.By = d.text()
 		case "reading":
 			a.Reading = d.bool()
+		case "silent":
+			a.Silent = d.bool()
+		case "ended":
+			a.Ended = d.time()
 		default:
 			return false
 		}
 		return true
 	})
 	return a
+}
+
+func (d *document) heir() (h stele.Heir) {
+	d.object("registry address days", func(name string) bool {
+		switch name {
+		case "registry":
+			h.Registry = d.text()
+		case "address":
+			h.Address = d.text()
+		case "days":
+			h.Days = int(d.number(math.MaxInt32))
+		default:
+			return false
+		}
+		return true
+	})
+	return h
+}
+
+func (w *jsonWriter) heirs(list []stele.Heir) {
+	if len(list) == 0 {
+		return
+	}
+	w.name("heirs")
+	w.open('[')
+	for i := range list {
+		w.comma()
+		w.open('{')
+		w.text("registry", list[i].Registry)
+		w.text("address", list[i].Address)
+		w.number("days", uint64(list[i].Days), 0)
+		w.close('}')
+	}
+	w.close(']')
 }
 
 // handOver writes how far a namespace is handed over, and from which registries it was adopted.
@@ -77,11 +117,14 @@ func (w *jsonWriter) handOver(n *stele.Namespace) {
 		w.text("from", a.From)
 		w.text("to", a.To)
 		w.text("bundle", a.Bundle)
+		w.text("generation", a.Generation)
 		w.number("change", a.Change, 0)
 		w.time("until", a.Until)
 		w.time("at", a.At)
 		w.text("by", a.By)
 		w.flag("reading", a.Reading)
+		w.flag("silent", a.Silent)
+		w.time("ended", a.Ended)
 		w.close('}')
 	}
 	w.close(']')

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked passthrough reviewed listed rules handles quota publication grants keys handOver adoptions version created modified by"
+	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked passthrough reviewed listed rules handles quota publication grants keys heirs handOver adoptions version created modified by"
 	minterFields    = "kind host port ip ipPort allowPrivate granularity template seed order expand"
 )
 
@@ -88,6 +88,8 @@ func (d *document) namespace(n *stele.Namespace) {
 			d.array(stele.MaxGrants, func(int) { n.Grants = append(n.Grants, d.grant()) })
 		case "keys":
 			d.array(stele.MaxKeys, func(int) { n.Keys = append(n.Keys, d.signingKey()) })
+		case "heirs":
+			d.array(stele.MaxHeirs, func(int) { n.Heirs = append(n.Heirs, d.heir()) })
 		case "handOver":
 			d.handOver(&n.HandOver)
 		case "adoptions":
@@ -203,6 +205,7 @@ func (w *jsonWriter) namespace(n *stele.Namespace) {
 	w.publication(&n.Publication)
 	w.grants(n.Grants)
 	w.signingKeys(n.Keys)
+	w.heirs(n.Heirs)
 	w.handOver(n)
 	w.number("version", n.Version, 0)
 	w.time("created", n.Created)

@@ -32,10 +32,13 @@ const op = "read ANVL"
 // Parse reads elements. White space around labels and values does not count, and neither do empty lines, remarks,
 // and a byte order mark at the beginning. Any bytes are answered: with elements in their order, or with an Error of Kind Invalid
 // that names the line. It takes time linear in len(text).
-func Parse(text string) ([]Element, error) {
+func Parse(text string) ([]Element, error) { return ParseFrom(text, 1) }
+
+// ParseFrom reads the part of a file that begins at a line of this number, so that errors name lines of the file.
+func ParseFrom(text string, number int) ([]Element, error) {
 	text = strings.TrimPrefix(text, mark)
 	var p parser
-	for number := 1; text != ""; number++ {
+	for ; text != ""; number++ {
 		var line string
 		line, text = cutLine(text)
 		if err := p.line(number, line); err != nil {

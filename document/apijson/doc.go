@@ -16,3 +16,6 @@ const (
 	Tar         = "application/x-tar"
 	ProblemJSON = "application/problem+json"
 )
+
+// BundleState is the header with the text by which a client asks for the rest of a bundle.
+const BundleState = "Stele-Bundle"

@@ -67,6 +67,12 @@ func (f *LinkFinding) IsBroken() bool {
 	return f.State == "broken" || f.State == "gone" || f.Drift == "promise-broken"
 }
 
+// Waits reports whether the last check could not be made, and the state of a target that works is the one that was known before: its site asked to wait, or
+// the server could not ask.
+func (f *LinkFinding) Waits() bool {
+	return (f.State == "ok" || f.State == "moved") && f.Good.Before(f.Checked)
+}
+
 // Sight returns what stands for the address and the answer of its server: what a person says who looked is about these and no others.
 func (f *LinkFinding) Sight() string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{f.URL, f.Cause, strconv.Itoa(f.Status), f.Final, f.Drift}, "\n")))
@@ -123,12 +129,14 @@ type LinkHost struct {
 
 // LinkOverview is what is known of the targets of a namespace, in numbers.
 type LinkOverview struct {
-	Counts  map[string]int           `json:"counts" doc:"How many targets are broken, gone, moved, drifted, unsure, failing, blocked or excluded; look counts the blocked ones at which a person should look."`
-	Waiting int                      `json:"waiting" doc:"Targets that wait for their first check; 10,000 stands for more."`
-	Partial bool                     `json:"partial,omitempty" doc:"There are more findings than were counted."`
-	Hosts   []*LinkHost              `json:"hosts,omitempty" doc:"Hosts that do not answer, or of which only a sample is asked. Their names are not counted as failing."`
-	Moved   []LinkMoved              `json:"moved,omitempty" doc:"Hosts whose targets have new addresses."`
-	First   map[string][]LinkFinding `json:"-"`
+	Counts  map[string]int `json:"counts" doc:"How many targets are broken, gone, moved, drifted, unsure, failing, blocked or excluded; look counts the blocked ones at which a person should look."`
+	Waiting int            `json:"waiting" doc:"Targets that wait for their first check; 10,000 stands for more."`
+
+	WaitingMore bool                     `json:"-"` // there are more of them
+	Partial     bool                     `json:"partial,omitempty" doc:"There are more findings than were counted."`
+	Hosts       []*LinkHost              `json:"hosts,omitempty" doc:"Hosts that do not answer, or of which only a sample is asked. Their names are not counted as failing."`
+	Moved       []LinkMoved              `json:"moved,omitempty" doc:"Hosts whose targets have new addresses."`
+	First       map[string][]LinkFinding `json:"-"`
 }
 
 // LinkAcceptance asks for the addresses to which targets at a host have moved.

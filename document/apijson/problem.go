@@ -18,6 +18,7 @@ type Problem struct {
 	Detail    string `json:"detail,omitempty" doc:"What is wrong here, and what to do."`
 	Operation string `json:"operation,omitempty" doc:"What was tried."`
 	ID        string `json:"identifier,omitempty" doc:"On what, in canonical form."`
+	Request   string `json:"request,omitempty" doc:"Id of the request, which the operator of the server finds in the log; also in the header X-Request-Id." example:"4bf92f3577b34da6"`
 	Coded
 	Problems []Fault `json:"problems,omitempty" doc:"All that is wrong with a document, if that is what is wrong."`
 }
