@@ -5,28 +5,28 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/namespaces"
-	"github.com/stele-id/stele/registrar/minting"
 )
 
 const opAdopt = "adopt"
 
 // AdoptedBundle is what a bundle says besides its records. The caller has checked all of the bundle.
 type AdoptedBundle struct {
-	From    string    // the giver, by the origin of its log, without the era
-	Bundle  string    // SHA-256 of the manifest, in lower-case hexadecimal digits
-	Change  uint64    // number of the last change that it has, in the giver's feed
-	Until   time.Time // when that was made
-	Keys    []string  // public keys of the giver's log by which it was checked
-	Label   string    // of the import: the name of the file
-	Spaces  []*stele.Namespace
-	Minters []stele.MinterState // Name and After
-	Names   uint64              // identifiers and aliases of all records, without the aliases that are left out
+	From       string    // the giver, by the origin of its log, without the era
+	Bundle     string    // SHA-256 of the manifest, in lower-case hexadecimal digits
+	Change     uint64    // number of the last change that it has, in the giver's feed
+	Generation string    // the generation of the giver in which that number was counted
+	Earlier    []string  // the generations of the giver before it
+	Until      time.Time // when that was made
+	Keys       []string  // public keys of the giver's log by which it was checked
+	Label      string    // of the import: the name of the file
+	Spaces     []*stele.Namespace
+	Minters    []stele.MinterState // Name and After
+	Names      uint64              // identifiers and aliases of all records, without the aliases that are left out
 }
 
 // AdoptOptions say how a bundle is adopted.
@@ -36,6 +36,8 @@ type AdoptOptions struct {
 
 	Owner string // who owns the namespaces here; "": those who own them here already, or else administrators alone
 	Split bool   // aliases of other namespaces are left out
+
+	Silence *Silence // of the giver: it is adopted by the rule for that. Nil: not so
 }
 
 // AdoptedSpace is what becomes of a namespace.
@@ -43,8 +45,12 @@ type AdoptedSpace struct {
 	Key      stele.NamespaceKey
 	HandOver stele.HandOver // as the giver has it
 	New      bool           // this registry does not have it yet
-	Reading  bool           // the giver has not sealed it for this registry
-	Zone     string         // in which the giver publishes it; "" if it does not
+	Reading  bool           // the giver has not sealed it for this registry, and it is not adopted in silence
+	Silent   string         // the name by which the giver has named this registry as an heir, if it is adopted since the giver fell silent
+	Others   []stele.Heir   // the other heirs that the bundle names, if it is adopted since the giver fell silent
+
+	// Publication is the zone in which the giver publishes it, and how names are cut into parts; the zero value if it does not.
+	Publication stele.Publication
 }
 
 // Adopting is the adoption of a bundle under way. Its methods are called one after the other: Begin, Write for all versions of
@@ -56,20 +62,24 @@ type Adopting struct {
 	o      AdoptOptions
 	spaces []AdoptedSpace
 
-	number uint64 // of the import
-	fresh  bool   // no record was there when it began
-	opened bool   // the final commit was made before
-	result Adopted
+	number    uint64                      // of the import
+	fresh     bool                        // no record was there when it began
+	opened    bool                        // the final commit was made before
+	forwarded map[stele.NamespaceKey]bool // see Forwarded
+	ahead     map[stele.ID]bool           // records that have later versions here than the lists until now
+	left      map[stele.ID]int            // records that are left as they are here, with how many names more each has in the bundle
+	result    Adopted
 }
 
 // AdoptedNames are the names of the namespaces of a bundle.
 type AdoptedNames struct {
 	keys map[stele.NamespaceKey]bool
 	tree *namespaces.Tree // of the namespaces of the bundle alone
+	own  *namespaces.Tree // of those that this registry has added; see leave
 }
 
-// NamesOf returns the names that belong to namespaces. The schemes read them.
-func NamesOf(schemes *stele.Schemes, spaces []*stele.Namespace) (*AdoptedNames, error) {
+// NamesOf returns the names that belong to namespaces, and to none of those that this registry has added below them. The schemes read them.
+func NamesOf(schemes *stele.Schemes, spaces []*stele.Namespace, shoulders ...*stele.Namespace) (*AdoptedNames, error) {
 	n := &AdoptedNames{keys: map[stele.NamespaceKey]bool{}, tree: namespaces.New(schemes)}
 	for _, ns := range spaces {
 		n.keys[ns.Key()] = true
@@ -77,6 +87,7 @@ func NamesOf(schemes *stele.Schemes, spaces []*stele.Namespace) (*AdoptedNames, 
 	if errs := n.tree.Add(spaces...); len(errs) > 0 {
 		return nil, tell(opAdopt, errs[0])
 	}
+	n.leave(schemes, shoulders)
 	return n, nil
 }
 
@@ -90,6 +101,9 @@ func (n *AdoptedNames) Has(id stele.ID) bool {
 func (n *AdoptedNames) Check(rec *stele.Record) error {
 	if !n.Has(rec.ID) {
 		return refuse(opAdopt, rec.ID, stele.Invalid, "adopt.record-outside", "the bundle does not have the namespace of this name; let the giver make one of whole namespaces")
+	}
+	if slices.ContainsFunc(rec.Names(), n.isOwn) {
+		return refuse(opAdopt, rec.ID, stele.Conflict, "adopt.name-in-own-namespace", "it has a name in a namespace that this registry has added for new names since the giver fell silent: both registries have given names there; nothing is taken over")
 	}
 	if isEntry(rec) {
 		return nil
@@ -107,7 +121,10 @@ type Adopted struct {
 	Written int        // versions
 	Present int        // versions that were here already
 	Erased  int        // records whose content was erased here, since the giver has redacted them meanwhile
-	Left    []stele.ID // records that were redacted here, and are left as they are
+	Left    []stele.ID // records that were redacted here, and are left as they are, except that they get new aliases
+
+	// Shut are namespaces whose templates make no names until an administrator skips their counters ahead: this registry may have opened them before, and lost that by a restore.
+	Shut []stele.NamespaceKey
 }
 
 // Adopt judges whether a bundle can be adopted, and writes nothing. Only an administrator may adopt one.
@@ -179,19 +196,37 @@ func (a *Adopting) judge(ctx context.Context, s *namespaceTree, giver *stele.Nam
 		return nil, err
 	}
 	for _, other := range s.below(key) {
-		if other != key && !a.keys[other] {
+		if other != key && !a.keys[other] && !s.isShoulder(other) {
 			return nil, refuse(opAdopt, stele.ID{}, stele.Conflict, "adopt.namespace-below", "this registry has the namespace {namespace}, below {above}, and the bundle does not have it: both registries would give its names; nothing is taken over", other, key)
 		}
 	}
 	next := a.taken(ctx, before, giver)
-	a.spaces = append(a.spaces, AdoptedSpace{Key: key, HandOver: giver.HandOver, New: before == nil, Reading: !a.isSealedForUs(giver), Zone: giver.Publication.Zone})
-	if before != nil && !before.IsRead() && len(before.Adoptions) > 0 {
+	sp := AdoptedSpace{Key: key, HandOver: giver.HandOver, New: before == nil, Publication: zoneOf(&giver.Publication)}
+	if !a.isSealedForUs(giver) {
+		var err error
+		if sp.Silent, err = a.inSilence(before, giver); err != nil {
+			return nil, err
+		}
+		if sp.Reading = sp.Silent == ""; !sp.Reading {
+			sp.Others = a.heirs(giver, false)
+		}
+	}
+	a.spaces = append(a.spaces, sp)
+	if a.wasOpened(before) {
 		a.opened = true
 		return s, nil
 	}
 	a.r.stampNamespace(ctx, before, next)
 	changed, _, err := a.r.admitNamespace(context.WithValue(ctx, adopting{}, true), opAdopt, s, before, next)
 	return changed, err
+}
+
+// zoneOf returns in which zone a giver publishes a namespace, and how names are cut into parts there: its name servers and what else belongs to it are not another registry's.
+func zoneOf(p *stele.Publication) stele.Publication {
+	if p.Zone == "" {
+		return stele.Publication{}
+	}
+	return stele.Publication{Zone: p.Zone, Layout: p.Layout, Separator: p.Separator, Parts: p.Parts, Exact: p.Exact}
 }
 
 // isSealedForUs reports whether the giver has stopped to give names of a namespace, for this registry to go on.
@@ -217,9 +252,28 @@ func (a *Adopting) mayAdopt(ctx context.Context, before, giver *stele.Namespace)
 		return refuse(opAdopt, stele.ID{}, stele.Conflict, "adopt.other-giver", "{namespace} was taken over from {giver}, and this bundle is of {other}", key, last.From, a.b.From)
 	case last.Bundle == a.b.Bundle:
 		return nil
+	case before.IsSilent():
+		return a.mayFollow(ctx, before, giver)
 	case !last.Reading:
 		return refuse(opAdopt, stele.ID{}, stele.Conflict, "adopt.written-here", "{namespace} was taken over from {giver} for good, and its names change here since; a later bundle of the giver adds nothing", key, last.From)
-	case last.Change > a.b.Change:
+	}
+	return a.notOlder(before)
+}
+
+// notOlder refuses a bundle that is older than the last one of a namespace. Numbers of changes are compared within a generation of the giver alone: a restore sets them back.
+func (a *Adopting) notOlder(before *stele.Namespace) error {
+	n := len(before.Adoptions) - 1
+	key, last, older := before.Key(), &before.Adoptions[n], false
+	switch left := func(o stele.Adoption) bool { return o.From == a.b.From && o.Generation == a.b.Generation }; {
+	case last.Generation == a.b.Generation, last.Generation == "" && len(a.b.Earlier) == 0:
+		older = last.Change > a.b.Change
+	case slices.Contains(a.b.Earlier, last.Generation):
+	case last.Generation != "" && slices.ContainsFunc(before.Adoptions[:n], left): // the giver is in another one since
+		older = true
+	default: // neither knows the other
+		older = a.b.Until.Before(last.Until)
+	}
+	if older {
 		return refuse(opAdopt, stele.ID{}, stele.Conflict, "adopt.older-bundle", "the bundle ends with change {change} of {giver}, and {namespace} was taken over here up to change {have}; adopt a later bundle", a.b.Change, a.b.From, key, last.Change)
 	}
 	return nil
@@ -231,17 +285,35 @@ func (a *Adopting) mustBeEmpty(ctx context.Context, before *stele.Namespace, key
 	if err != nil {
 		return err
 	}
+	var silent *stele.Namespace // above it: the giver has added it since, and what is there came from it, or was changed here
 	for _, above := range s.ancestorsAt(key) {
-		if above.Key() != key && above.IsRead() && above.Adoptions[len(above.Adoptions)-1].From == a.b.From {
+		n := len(above.Adoptions)
+		switch {
+		case above.Key() == key || n == 0 || above.Adoptions[n-1].From != a.b.From:
+		case above.IsRead():
 			return nil // the giver has added it since, and what is there came from it
+		case above.IsSilent() && silent == nil:
+			silent = above
+		}
+	}
+	var adopted map[uint64]bool
+	if silent != nil {
+		if adopted, err = a.imports(ctx); err != nil {
+			return err
 		}
 	}
 	for rec, err := range a.r.store.Scan(ctx, key.Scheme, key.Prefix, "") {
 		if err != nil {
 			return tell(opAdopt, err)
 		}
-		if a.Has(rec.ID) {
+		if !a.Has(rec.ID) {
+			continue
+		}
+		switch node := s.Of(rec.ID); {
+		case silent == nil || node == nil || node.Key() != silent.Key():
 			return refuse(opAdopt, rec.ID, stele.Conflict, "adopt.own-names", "it is registered here, and did not come from {giver}: two registries have given names in {namespace}; nothing is taken over", a.b.From, key)
+		case isChanged(rec, adopted):
+			return a.changedHere(rec)
 		}
 	}
 	if before == nil {
@@ -266,6 +338,9 @@ func (a *Adopting) mustBeEmpty(ctx context.Context, before *stele.Namespace, key
 func (a *Adopting) taken(ctx context.Context, before, giver *stele.Namespace) *stele.Namespace {
 	next := cloneNamespace(giver)
 	next.HandOver, next.Publication, next.Grants, next.Owner = stele.HandOver{}, stele.Publication{}, nil, a.o.Owner
+	if a.o.IsHeir != nil { // it is not an heir of itself
+		next.Heirs = slices.DeleteFunc(next.Heirs, func(h stele.Heir) bool { return a.o.IsHeir(h.Registry) })
+	}
 	if before != nil {
 		next.Publication, next.Grants = before.Publication, slices.Clone(before.Grants)
 		next.Owner = cmp.Or(a.o.Owner, before.Owner)
@@ -278,7 +353,7 @@ func (a *Adopting) taken(ctx context.Context, before, giver *stele.Namespace) *s
 		return next // by an earlier run
 	}
 	next.Adoptions = append(next.Adoptions, stele.Adoption{
-		From: a.b.From, To: giver.HandOver.Heir, Bundle: a.b.Bundle, Change: a.b.Change, Until: a.b.Until,
+		From: a.b.From, To: giver.HandOver.Heir, Bundle: a.b.Bundle, Generation: a.b.Generation, Change: a.b.Change, Until: a.b.Until,
 		At: a.r.now(), By: auth.From(ctx).Name, Reading: true,
 	})
 	if n := len(next.Adoptions) - stele.MaxAdoptions; n > 0 {
@@ -333,10 +408,10 @@ func (a *Adopting) Begin(ctx context.Context) error {
 			if err := a.mayAdopt(ctx, before, giver); err != nil {
 				return nil, err
 			}
-			if before != nil && len(before.Adoptions) > 0 && !before.IsRead() {
+			if a.wasOpened(before) {
 				return cloneNamespace(before), nil
 			}
-			return a.taken(ctx, before, giver), nil
+			return a.marked(a.taken(ctx, before, giver)), nil
 		})
 		if err != nil {
 			return err
@@ -413,116 +488,4 @@ func (r *Registrar) GiverKeys(ctx context.Context) (list []string, err error) {
 	}
 	slices.Sort(list)
 	return slices.Compact(list), nil
-}
-
-// Finish lets the minters go on where the giver's are, makes sure that this registry has all names of the bundle and no others, and
-// then opens the namespaces that the giver has sealed for this registry: from then on they are this registry's.
-func (a *Adopting) Finish(ctx context.Context) (Adopted, error) {
-	ctx = context.WithValue(ctx, adopting{}, true)
-	if err := a.advance(ctx); err != nil {
-		return a.result, err
-	}
-	if !a.opened {
-		if err := a.isWhole(ctx); err != nil {
-			return a.result, err
-		}
-		if err := a.open(ctx); err != nil {
-			return a.result, err
-		}
-	}
-	err := a.r.NoteImport(ctx, a.number, ImportCounts{Created: a.result.Created, Updated: a.result.Written - a.result.Created, Unchanged: a.result.Present, Refused: len(a.result.Left)})
-	return a.result, err
-}
-
-// advance lets the minters go on where those of the giver are, and never back.
-func (a *Adopting) advance(ctx context.Context) error {
-	ours := map[string]bool{}
-	for _, ns := range a.b.Spaces {
-		ours[minting.StateName(ns.Key())] = true
-		keys, err := minting.DatePrefixes(a.r.schemes, ns)
-		if err != nil {
-			return tell(opAdopt, err)
-		}
-		for _, key := range keys {
-			ours[minting.StateName(key)] = true
-		}
-	}
-	var list []stele.MinterState
-	for _, m := range a.b.Minters {
-		scheme, prefix, _ := strings.Cut(m.Name, " ")
-		node := a.tree.At(stele.NamespaceKey{Scheme: scheme, Prefix: prefix})
-		if ours[m.Name] || node != nil && a.keys[node.Key()] {
-			list = append(list, m)
-		}
-	}
-	for attempt := 1; ; attempt++ {
-		states, err := a.r.minters.Adopt(ctx, opAdopt, list)
-		if err != nil {
-			return err
-		}
-		err = a.r.applyMinters(ctx, opAdopt, states)
-		if err == nil || !a.r.again(ctx, err, attempt) {
-			return err
-		}
-	}
-}
-
-// isWhole makes sure that the namespaces have as many names as the bundle.
-func (a *Adopting) isWhole(ctx context.Context) error {
-	if len(a.result.Left) > 0 {
-		return nil // a record that is left may lack aliases
-	}
-	sum := uint64(0)
-	for _, sp := range a.spaces {
-		n, err := a.r.store.Count(ctx, sp.Key)
-		if err != nil {
-			return tell(opAdopt, err)
-		}
-		sum += n
-	}
-	if sum != a.b.Names {
-		return refuse(opAdopt, stele.ID{}, stele.Conflict, "adopt.names-differ", "the namespaces have {have} names here, and {want} in the bundle: names were registered here that did not come from {giver}; they stay for reading only", sum, a.b.Names, a.b.From)
-	}
-	return nil
-}
-
-// open makes the namespaces that were sealed for this registry its own, all with one commit.
-func (a *Adopting) open(ctx context.Context) error {
-	if err := a.r.lock(ctx); err != nil {
-		return err
-	}
-	defer a.r.unlock()
-	for attempt := 1; ; attempt++ {
-		s, err := a.r.latest(ctx)
-		if err != nil {
-			return err
-		}
-		c, changed := new(stele.Commit), s
-		for _, sp := range a.spaces {
-			node := s.Get(sp.Key)
-			if node == nil || !node.IsRead() || sp.Reading {
-				continue
-			}
-			next := cloneNamespace(node.Namespace)
-			next.Adoptions[len(next.Adoptions)-1].Reading = false
-			a.r.stampNamespace(ctx, node.Namespace, next)
-			if changed, err = changed.with(next); err != nil {
-				return tell(opAdopt, err)
-			}
-			c.Namespaces = append(c.Namespaces, next)
-		}
-		if len(c.Namespaces) == 0 {
-			return nil
-		}
-		c.Cells = []stele.CellChange{s.changed()}
-		if err = a.r.apply(ctx, opAdopt, c); err == nil {
-			changed.epoch = c.Cells[0].After
-			a.r.replace(s, changed)
-			return nil
-		}
-		a.r.replace(s, nil)
-		if !a.r.again(ctx, err, attempt) {
-			return err
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/internal/destination"
 )
 
@@ -141,6 +142,11 @@ func (a *Adopting) compareOne(ctx context.Context, g *adoptee, have *stele.Recor
 		return refuse(opAdopt, first.ID, stele.Conflict, "adopt.name-taken", "the name is one of {id} here, which did not come with it", have.ID)
 	}
 	g.have = have
+	if _, left := a.left[have.ID]; left { // by an earlier list
+		a.leave(ctx, g, last)
+		return nil
+	}
+	a.noteAhead(have, last.Version)
 	end := min(have.Version, last.Version)
 	g.rest = g.versions[min(int(max(end+1, first.Version)-first.Version), len(g.versions)):]
 	versions := func(yield func(*stele.Record, error) bool) {
@@ -162,15 +168,55 @@ func (a *Adopting) compareOne(ctx context.Context, g *adoptee, have *stele.Recor
 			continue
 		}
 		if have.Redacted || have.Withheld.Redacted > 0 { // by a legal order that this registry got: it stays as it is
-			g.rest = nil
-			if !slices.Contains(a.result.Left, have.ID) {
-				a.result.Left = append(a.result.Left, have.ID)
-			}
+			a.leave(ctx, g, last)
 			return nil
 		}
 		return refuse(opAdopt, first.ID, stele.Conflict, "adopt.version-differs", "version {version} is another one here than in the bundle; nothing more is taken over", v.Version)
 	}
 	return nil
+}
+
+// leave leaves a record as it is here, except that it gets the aliases which the giver has added: this registry would not know these names, and could give them to other
+// things. It keeps in mind how many names more the record has in the bundle.
+func (a *Adopting) leave(ctx context.Context, g *adoptee, last *stele.Record) {
+	g.rest = nil
+	if added := slices.DeleteFunc(slices.Clone(last.Aliases), func(alias stele.ID) bool { return slices.Contains(g.have.Aliases, alias) }); len(added) > 0 {
+		next := *g.have
+		next.Version++
+		next.Aliases = slices.Concat(g.have.Aliases, added)
+		next.Modified, next.By = a.r.now(), auth.From(ctx).Name
+		g.have, g.rest = &next, []*stele.Record{&next}
+	}
+	if !slices.Contains(a.result.Left, last.ID) {
+		a.result.Left = append(a.result.Left, last.ID)
+	}
+	if a.left == nil {
+		a.left = make(map[stele.ID]int)
+	}
+	a.left[last.ID] = a.aliasesOf(last) - a.aliasesOf(g.have)
+}
+
+// aliasesOf returns how many aliases a record has in the namespaces of the bundle.
+func (a *Adopting) aliasesOf(rec *stele.Record) (n int) {
+	for _, alias := range rec.Aliases {
+		if a.Has(alias) {
+			n++
+		}
+	}
+	return n
+}
+
+// noteAhead keeps in mind a record that has later versions here than the bundle has until now: the giver was restored from a backup, and has lost them. A
+// redaction that this registry got is its own.
+func (a *Adopting) noteAhead(have *stele.Record, last uint64) {
+	if have.Version <= last || have.Redacted || have.Withheld.Redacted > 0 {
+		delete(a.ahead, have.ID)
+		return
+	}
+	if a.ahead == nil {
+		a.ahead = make(map[stele.ID]bool)
+	}
+	a.ahead[have.ID] = true
 }
 
 // sameVersion reports whether a version here is that of the bundle, as far as its content was not erased in one of them.

@@ -29,11 +29,12 @@ import (
 //   - keep usage: figures of use, which a server adds to every half minute.
 //   - keep link checks: what is known of where names lead.
 //   - keep log: the transparency log, which follows the changes of records and namespaces.
+//   - ask registry: what is known of registries that are watched; adding and ending a watch is in the trail.
 //   - make challenge key: what seals the challenges of passkeys.
 //   - make digest key: what the links that end digests are made of.
 func unaudited(op string) bool {
 	switch op {
-	case opMint, "forget requests", opSent, opNoteSession, opChallengeKey, opDigestKey, opWork, opUsage, opChecks, opLog:
+	case opMint, "forget requests", opSent, opNoteSession, opChallengeKey, opDigestKey, opWork, opUsage, opChecks, opLog, opAskWatched:
 		return true
 	}
 	return false
@@ -161,6 +162,12 @@ func cellEntry(ctx context.Context, op string, c *stele.CellChange) *stele.Audit
 	}
 	if strings.HasPrefix(c.Name, harvestCells) {
 		return harvestEntry(ctx, op, c)
+	}
+	if strings.HasPrefix(c.Name, depositCells) {
+		return depositEntry(ctx, op, c)
+	}
+	if strings.HasPrefix(c.Name, watchCells) {
+		return watchEntry(ctx, op, c)
 	}
 	cell := stele.Cell{Name: c.Name, Value: c.After}
 	for _, mark := range accessMarks {
@@ -293,7 +300,7 @@ func (r *Registrar) note(ctx context.Context, e *stele.AuditEntry) error {
 	e.Bound()
 	err := r.store.Apply(ctx, &stele.Commit{Audit: []*stele.AuditEntry{e}})
 	if errors.Is(err, stele.ErrSealed) {
-		r.o.Log.Warn("the registry is sealed, so that its audit trail takes no more entries", "operation", e.Operation, "by", e.By, "object", e.Object)
+		r.o.Log.WarnContext(ctx, "the registry is sealed, so that its audit trail takes no more entries", "operation", e.Operation, "by", e.By, "object", e.Object)
 		return nil
 	}
 	if err != nil {
@@ -310,7 +317,7 @@ func (r *Registrar) NoteEnd(ctx context.Context, op, object string, cause error)
 		e.Outcome, e.Kind, e.Details = stele.AuditFailed, stele.KindOf(cause), cause.Error()
 	}
 	if err := r.note(context.WithoutCancel(ctx), e); err != nil {
-		r.o.Log.Error("the audit trail can't be written", "error", err.Error())
+		r.o.Log.ErrorContext(ctx, "the audit trail can't be written", "error", err.Error())
 	}
 }
 
@@ -337,6 +344,6 @@ func (r *Registrar) NoteFailure(ctx context.Context, op, object string, cause er
 	}
 	e.Details = cause.Error()
 	if err := r.note(context.WithoutCancel(ctx), e); err != nil {
-		r.o.Log.Error("the audit trail can't be written", "error", err.Error())
+		r.o.Log.ErrorContext(ctx, "the audit trail can't be written", "error", err.Error())
 	}
 }

@@ -23,6 +23,8 @@ type Bundling struct {
 	// only if it is below a namespace that the caller was judged by.
 	tree *namespaceTree
 	in   []stele.NamespaceKey // those namespaces
+
+	carried map[stele.NamespaceKey]bool // namespaces of which the bundle has all aliases; see Carries
 }
 
 // BundledVersion is a version of a record.
@@ -35,10 +37,10 @@ type BundledVersion struct {
 }
 
 // Bundling returns what reads all of the namespaces that begin with the prefixes, or of the whole registry if there is none. Only
-// an administrator may have all; owners may have what is theirs.
+// an administrator may have all; owners may have what is theirs. It refuses what [Bundling.Carries] does.
 func (r *Registrar) Bundling(ctx context.Context, prefixes ...stele.NamespaceKey) (*Bundling, error) {
 	const op = "bundle"
-	b := &Bundling{r: r, all: len(prefixes) == 0}
+	b := &Bundling{r: r, all: len(prefixes) == 0, carried: make(map[stele.NamespaceKey]bool)}
 	if b.all {
 		if err := administrateBy(ctx, op, stele.ID{}, auth.ScopeBackup); err != nil {
 			return nil, err
@@ -68,7 +70,11 @@ func (r *Registrar) Bundling(ctx context.Context, prefixes ...stele.NamespaceKey
 	b.keys = slices.CompactFunc(b.keys, func(a, b stele.NamespaceKey) bool {
 		return a.Scheme == b.Scheme && strings.HasPrefix(b.Prefix, a.Prefix)
 	})
-	return b, nil
+	spaces, err := b.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b, b.Carries(ctx, spaces)
 }
 
 // All reports whether the bundle is of the whole registry.
@@ -103,6 +109,20 @@ func (b *Bundling) under(key stele.NamespaceKey, ancestors func() []*stele.Names
 	return slices.ContainsFunc(b.keys, func(k stele.NamespaceKey) bool {
 		return k.Scheme == key.Scheme && strings.HasPrefix(key.Prefix, k.Prefix)
 	}) && slices.ContainsFunc(ancestors(), func(ns *stele.Namespace) bool { return slices.Contains(b.in, ns.Key()) })
+}
+
+// IsRedactedSince reports whether a record of the bundle was redacted after a change: what was written of it before must not be kept.
+func (b *Bundling) IsRedactedSince(ctx context.Context, change uint64) (bool, error) {
+	list, err := readRedactions(ctx, b.r.store, change)
+	if err != nil {
+		return false, tell("bundle", err)
+	}
+	for id := range list {
+		if b.hasName(id) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Scan yields the records that begin with a prefix of the bundle and come after a name, in their current version, as the store has
@@ -198,6 +218,19 @@ func (b *Bundling) Namespaces(ctx context.Context) (list [][]*stele.Namespace, e
 		}
 		slices.Reverse(versions)
 		list = append(list, versions)
+	}
+	return list, nil
+}
+
+// Current returns the namespaces of the bundle as they are now.
+func (b *Bundling) Current(ctx context.Context) (list []*stele.Namespace, err error) {
+	for ns, err := range b.r.store.Namespaces(ctx) {
+		if err != nil {
+			return nil, tell("bundle", err)
+		}
+		if ns.Version > 0 && b.has(ns.Key()) {
+			list = append(list, ns)
+		}
 	}
 	return list, nil
 }

@@ -32,7 +32,7 @@ func (r *Registrar) DigestReaders(ctx context.Context) (list []DigestReader, err
 		}
 		p, err := auth.ReadPreferences(c)
 		if err != nil { // the user may have ended digests, so none is sent
-			r.o.Log.Warn("the preferences of a user can't be read", "cell", c.Name, "error", err.Error())
+			r.o.Log.WarnContext(ctx, "the preferences of a user can't be read", "cell", c.Name, "error", err.Error())
 			p = auth.Preferences{User: strings.TrimPrefix(c.Name, auth.PreferenceCells), Digest: auth.DigestOff}
 		}
 		chosen[p.User] = p
@@ -43,7 +43,7 @@ func (r *Registrar) DigestReaders(ctx context.Context) (list []DigestReader, err
 		}
 		m, err := auth.ReadMailbox(c)
 		if err != nil {
-			r.o.Log.Warn("the mail address of a user can't be read", "cell", c.Name, "error", err.Error())
+			r.o.Log.WarnContext(ctx, "the mail address of a user can't be read", "cell", c.Name, "error", err.Error())
 			continue
 		}
 		p := chosen[m.User]

@@ -14,7 +14,7 @@ import (
 // decision about a name needs no other namespace than its own. See docs/decisions/0076.
 
 // OfferNamespace names the registry that is to take over a namespace, with all below it: the heir, by the origin of its
-// log, and the address of its resolver. All goes on as before. Another heir may be named until the namespace is sealed.
+// log, and the address of its resolver. All goes on as before. Another heir may be named until the namespace is sealed, or another namespace in which its records have aliases.
 // Only an administrator may. It returns the namespaces as they are then.
 func (r *Registrar) OfferNamespace(ctx context.Context, key stele.NamespaceKey, heir, address string) ([]*stele.Namespace, error) {
 	const op = "offer namespace"
@@ -23,42 +23,12 @@ func (r *Registrar) OfferNamespace(ctx context.Context, key stele.NamespaceKey, 
 	} else if heir != "" && heir == own.Origin {
 		return nil, refuse(op, stele.ID{}, stele.Invalid, "hand-over.heir-is-giver", `"{heir}" is this registry itself; give the origin of the other one's log, which 'stele log key' prints there`, heir)
 	}
-	return r.handOver(ctx, op, key, false, func(ns *stele.Namespace) (stele.HandOver, error) {
+	return r.backHandOver(ctx, op, key, func(ns *stele.Namespace) (stele.HandOver, error) {
 		if ns.IsSealed() {
 			return ns.HandOver, refuse(op, stele.ID{}, stele.Conflict, "hand-over.already-sealed", "{namespace} is sealed for {heir} already; 'stele handover status' says how far it is", ns.Key(), ns.HandOver.Heir)
 		}
 		return stele.HandOver{State: stele.Offered, Heir: heir, Address: address}, nil
 	})
-}
-
-// SealNamespace ends minting and all changes in a namespace that was offered, and in all below it. Nothing that was judged before is
-// written after it, by no server. Only an administrator may.
-func (r *Registrar) SealNamespace(ctx context.Context, key stele.NamespaceKey) ([]*stele.Namespace, error) {
-	const op = "seal namespace"
-	if err := r.needProof(ctx, op); err != nil {
-		return nil, err
-	}
-	top, err := r.offered(ctx, op, key)
-	if err != nil {
-		return nil, err
-	}
-	return r.handOver(ctx, op, key, true, sealing(op, key, top))
-}
-
-// sealing returns the step by which each namespace at and below a key is sealed for the heir of the top one.
-func sealing(op string, key stele.NamespaceKey, top stele.HandOver) func(ns *stele.Namespace) (stele.HandOver, error) {
-	return func(ns *stele.Namespace) (stele.HandOver, error) {
-		h := ns.HandOver
-		switch {
-		case ns.IsRead():
-			return h, readOnly(op, stele.ID{}, ns)
-		case h.State != stele.NotHandedOver && (h.Heir != top.Heir || h.Address != top.Address):
-			return h, refuse(op, stele.ID{}, stele.Conflict, "hand-over.other-heir", "{namespace} is offered to {heir}, and {above} to another registry; offer both to one, or hand the lower one over first", ns.Key(), h.Heir, key)
-		case ns.IsSealed():
-			return h, nil
-		}
-		return stele.HandOver{State: stele.Sealed, Heir: top.Heir, Address: top.Address}, nil
-	}
 }
 
 // offered returns to which registry a namespace is offered.
@@ -99,7 +69,7 @@ func (r *Registrar) CancelHandOver(ctx context.Context, key stele.NamespaceKey, 
 	if err := r.needProof(ctx, op); err != nil {
 		return nil, err
 	}
-	return r.handOver(ctx, op, key, false, func(ns *stele.Namespace) (stele.HandOver, error) {
+	return r.backHandOver(ctx, op, key, func(ns *stele.Namespace) (stele.HandOver, error) {
 		if ns.IsSealed() && !sealed {
 			return ns.HandOver, refuse(op, stele.ID{}, stele.Conflict, "hand-over.sealed-not-cancelled", "{namespace} is sealed for {heir}, which may have adopted it: two registries could make the same names; ask there first, and cancel with --i-know if it has not and will not", ns.Key(), ns.HandOver.Heir)
 		}
@@ -110,23 +80,32 @@ func (r *Registrar) CancelHandOver(ctx context.Context, key stele.NamespaceKey, 
 // handOver commits what step makes of the hand-over of a namespace and of all below it. With fence nothing is written after it
 // that was judged before.
 func (r *Registrar) handOver(ctx context.Context, op string, key stele.NamespaceKey, fence bool, step func(ns *stele.Namespace) (stele.HandOver, error)) ([]*stele.Namespace, error) {
-	return r.writeNamespaces(ctx, op, key, fence, func(_, next *stele.Namespace) error {
-		h, err := step(next)
-		if err != nil {
-			return err
+	return r.writeNamespaces(ctx, op, key, fence, func(_, next *stele.Namespace) error { return r.stepTo(ctx, next, step) })
+}
+
+// stepTo lets a namespace take a step.
+func (r *Registrar) stepTo(ctx context.Context, next *stele.Namespace, step func(ns *stele.Namespace) (stele.HandOver, error)) error {
+	h, err := step(next)
+	if err != nil {
+		return err
+	}
+	if h.State != next.HandOver.State || h.Heir != next.HandOver.Heir || h.Address != next.HandOver.Address {
+		if h.State != stele.NotHandedOver {
+			h.Since, h.By = r.now(), auth.From(ctx).Name
 		}
-		if h.State != next.HandOver.State || h.Heir != next.HandOver.Heir || h.Address != next.HandOver.Address {
-			if h.State != stele.NotHandedOver {
-				h.Since, h.By = r.now(), auth.From(ctx).Name
-			}
-			next.HandOver = h
-		}
-		return nil
-	})
+		next.HandOver = h
+	}
+	return nil
 }
 
 // writeNamespaces commits what edit makes of a namespace and of all below it, together.
 func (r *Registrar) writeNamespaces(ctx context.Context, op string, key stele.NamespaceKey, fence bool, edit func(before, next *stele.Namespace) error) ([]*stele.Namespace, error) {
+	return r.writeNamespacesAnd(ctx, op, key, fence, edit, func(*stele.Commit, *namespaceTree) error { return nil })
+}
+
+// writeNamespacesAnd is writeNamespaces with what also adds to the commit: it gets the tree as it will be. It is called again if the commit is
+// tried again.
+func (r *Registrar) writeNamespacesAnd(ctx context.Context, op string, key stele.NamespaceKey, fence bool, edit func(before, next *stele.Namespace) error, also func(c *stele.Commit, changed *namespaceTree) error) ([]*stele.Namespace, error) {
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
 		return nil, err
 	}
@@ -146,7 +125,11 @@ func (r *Registrar) writeNamespaces(ctx context.Context, op string, key stele.Na
 		if err != nil || len(c.Namespaces) == 0 {
 			return list, err
 		}
-		c.Cells = []stele.CellChange{s.changed()}
+		if err := also(c, changed); err != nil {
+			return nil, err
+		}
+		c.Cells = append(c.Cells, s.changed())
+		epoch := c.Cells[len(c.Cells)-1].After
 		if fence {
 			cell, err := r.raiseFence(ctx, op, changed.versions)
 			if err != nil {
@@ -156,7 +139,7 @@ func (r *Registrar) writeNamespaces(ctx context.Context, op string, key stele.Na
 		}
 		err = r.apply(ctx, op, c)
 		if err == nil {
-			changed.epoch = c.Cells[0].After
+			changed.epoch = epoch
 			r.replace(s, changed)
 			return list, nil
 		}
@@ -220,7 +203,8 @@ func (r *Registrar) raiseFence(ctx context.Context, op string, namespaceVersions
 // adopting is the key of a context in which records of a namespace that is for reading only are written: those of a bundle.
 type adopting struct{}
 
-// open refuses to write a record in a namespace that was sealed, or adopted for reading only, or to give it a name there.
+// open refuses to write a record in a namespace that was sealed, or adopted for reading only, or to give it a name there. In one that was adopted in silence it refuses new
+// names alone.
 // Every commit of records is judged by it, whatever it comes from. A redaction follows a legal order, and is written.
 func (r *Registrar) open(ctx context.Context, op string, s *namespaceTree, rec *stele.Record) error {
 	if !s.handed || op == "redact" {
@@ -228,7 +212,11 @@ func (r *Registrar) open(ctx context.Context, op string, s *namespaceTree, rec *
 	}
 	for _, id := range rec.Names() {
 		ns := s.Of(id)
-		if ns == nil || !ns.IsSealed() && (!ns.IsRead() || ctx.Value(adopting{}) != nil) {
+		if ns == nil || !ns.IsSealed() && (!ns.IsRead() && !ns.IsSilent() || ctx.Value(adopting{}) != nil) {
+			continue
+		}
+		quiet := !ns.IsSealed() && ns.IsSilent()
+		if quiet && id == rec.ID && rec.Version > 1 {
 			continue
 		}
 		if id != rec.ID && rec.Version > 1 { // an alias that it had before stays
@@ -241,6 +229,9 @@ func (r *Registrar) open(ctx context.Context, op string, s *namespaceTree, rec *
 		}
 		if ns.IsSealed() {
 			return sealed(op, id, ns.Namespace)
+		}
+		if quiet {
+			return silent(op, id, ns.Namespace)
 		}
 		return readOnly(op, id, ns.Namespace)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/stele-id/stele/document/apijson"
 )
 
-// HandOvers returns the namespaces at and below a key that are handed over or were adopted, in order, to everybody: the public sees where its
-// requests go, and two registries see how far the other one is. It shows no other settings, and principals to administrators alone. With
-// the zero key it returns those of all schemes, for which the caller must be an administrator.
+// HandOvers returns the namespaces at and below a key that are handed over, were adopted or name heirs, in order, to everybody: the public sees where its
+// requests go, and two registries see how far the other one is. If heirs of the key are named above it, the namespace that names them is in the list, too. It
+// shows no other settings, and principals to administrators alone. With the zero key it returns those of all schemes, for which the caller must be an administrator.
 func (r *Registrar) HandOvers(ctx context.Context, key stele.NamespaceKey) (list []*stele.Namespace, err error) {
 	const op = "show hand-over"
 	if key == (stele.NamespaceKey{}) {
@@ -27,14 +27,23 @@ func (r *Registrar) HandOvers(ctx context.Context, key stele.NamespaceKey) (list
 	keys := s.ordered()
 	if key != (stele.NamespaceKey{}) {
 		keys = s.below(key)
+		for _, above := range s.ancestorsAt(key) {
+			if len(above.Heirs) == 0 {
+				continue
+			}
+			if above.Key() != key {
+				keys = append([]stele.NamespaceKey{above.Key()}, keys...)
+			}
+			break
+		}
 	}
 	named := auth.From(ctx).Administers(auth.ScopeRead)
 	for _, at := range keys {
 		ns := s.Get(at).Namespace
-		if ns.SameHandOver(&stele.Namespace{}) {
+		if ns.SameHandOver(&stele.Namespace{}) && len(ns.Heirs) == 0 {
 			continue
 		}
-		one := &stele.Namespace{Scheme: ns.Scheme, Prefix: ns.Prefix, HandOver: ns.HandOver, Adoptions: slices.Clone(ns.Adoptions)}
+		one := &stele.Namespace{Scheme: ns.Scheme, Prefix: ns.Prefix, Heirs: slices.Clone(ns.Heirs), HandOver: ns.HandOver, Adoptions: slices.Clone(ns.Adoptions)}
 		if !named {
 			one.HandOver.By = ""
 			for i := range one.Adoptions {
@@ -53,7 +62,7 @@ type SealPlan struct {
 
 	Namespaces []PlannedNamespace // those that would be sealed, in order
 	Reserved   uint64             // records that are reserved: they go to the heir as such
-	Inward     Crossing           // aliases in the namespaces, of records elsewhere: they stay here
+	Inward     Crossing           // aliases in the namespaces, of records elsewhere that are not handed over to the same heir: a seal is refused as long as there are any
 	Outward    Crossing           // aliases elsewhere, of records in the namespaces
 	Read       int                // records that were looked at
 }
@@ -196,13 +205,19 @@ func (r *Registrar) planRecords(ctx context.Context, op string, s *namespaceTree
 				switch _, there := in(alias); {
 				case inside && !there:
 					p.Outward.add(alias, rec.ID)
-				case there && !inside:
+				case there && !inside && !s.goesTo(rec.ID, p):
 					p.Inward.add(alias, rec.ID)
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// goesTo reports whether the namespace of a name is handed over to the heir of a plan, or is offered to it: its records, with all their aliases, are that registry's then.
+func (s *namespaceTree) goesTo(id stele.ID, p *SealPlan) bool {
+	ns := s.Of(id)
+	return ns != nil && ns.HandOver.State != stele.NotHandedOver && ns.HandOver.Heir == p.Heir && ns.HandOver.Address == p.Address
 }
 
 // maxSeeks bounds how often SampleNamespace asks the store.

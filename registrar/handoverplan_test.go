@@ -1,6 +1,7 @@
 package registrar
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -197,5 +198,39 @@ func TestSealedElsewise(t *testing.T) {
 	}
 	if now := must(f.store.LastChange(t.Context()))(t); now != last {
 		t.Errorf("%d changes, and there were %d when it was sealed", now, last)
+	}
+}
+
+// Everybody sees the heirs of a namespace, those of one above it included. Its owners name them, and others do not.
+func TestHeirs(t *testing.T) {
+	f := newFixture(t)
+	key, below := f.space("ark:12345/", owner("ana")), f.space("ark:12345/x5")
+	name := func(ctx context.Context, key stele.NamespaceKey, registry string) error {
+		_, err := f.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
+			ns.Heirs = append(ns.Heirs, stele.Heir{Registry: registry, Address: testAddress, Days: 180})
+			return nil
+		})
+		return err
+	}
+	want(t, name(as("eve"), key, testHeir), stele.NotFound)
+	if err := name(as("ana"), key, testHeir); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []stele.NamespaceKey{key, below} {
+		if list := must(f.HandOvers(t.Context(), at))(t); len(list) != 1 || list[0].Key() != key || len(list[0].Heirs) != 1 || list[0].Owner != "" {
+			t.Errorf("at %s the public sees %+v", at, list)
+		}
+	}
+	if err := name(as("ana"), below, "second.example.org/.log"); err != nil {
+		t.Fatal(err)
+	}
+	if list := must(f.HandOvers(t.Context(), below))(t); len(list) != 1 || list[0].Key() != below {
+		t.Errorf("with heirs of its own it shows %+v", list)
+	}
+	if list := must(f.HandOvers(f.admin, stele.NamespaceKey{}))(t); len(list) != 2 {
+		t.Errorf("an administrator sees %+v", list)
+	}
+	if ns := must(f.Namespace(f.admin, key))(t); len(ns.Heirs) != 1 {
+		t.Errorf("the namespace has the heirs %+v", ns.Heirs)
 	}
 }

@@ -92,7 +92,7 @@ func (r *Registrar) harvests(ctx context.Context) (list []ScheduledHarvest, err 
 		}
 		var h ScheduledHarvest
 		if err := json.Unmarshal(c.Value, &h); err != nil {
-			r.o.Log.Error("a scheduled harvest can't be read", "cell", c.Name, "error", err.Error())
+			r.o.Log.ErrorContext(ctx, "a scheduled harvest can't be read", "cell", c.Name, "error", err.Error())
 			continue
 		}
 		h.Name = strings.TrimPrefix(c.Name, harvestCells)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/trace"
 )
 
 // Get returns the record that has this name, as the caller may see it: readers of its
@@ -20,11 +21,15 @@ func (r *Registrar) Get(ctx context.Context, name stele.ID) (*stele.Record, erro
 }
 
 func (r *Registrar) get(ctx context.Context, op string, name stele.ID) (*stele.Record, []*stele.Namespace, error) {
+	ctx, span := trace.Start(ctx, "registrar "+op)
 	s, err := r.view(ctx)
 	if err != nil {
+		span.End(err)
 		return nil, nil, err
 	}
-	return r.find(ctx, op, s.lookup(), name)
+	rec, ancestors, err := r.find(ctx, op, s.lookup(), name)
+	span.End(err)
+	return rec, ancestors, err
 }
 
 // History yields all versions of the record that has this name, the newest first, as

@@ -84,14 +84,7 @@ func (r *Registrar) usedHosts(ctx context.Context, scheme stele.HostScheme) (hos
 }
 
 // Hosts returns the hosts whose names the schemes read, in order.
-func (r *Registrar) Hosts() (hosts []string) {
-	for scheme := range r.schemes.All() {
-		if hosted, ok := scheme.(stele.HostScheme); ok {
-			hosts = append(hosts, hosted.Hosts()...)
-		}
-	}
-	return hosts
-}
+func (r *Registrar) Hosts() []string { return r.schemes.Hosts() }
 
 // AddHosts adds hosts to those that the registry keeps, for good, and returns those that
 // it did not keep before. Only an administrator may.

@@ -52,8 +52,8 @@ func (r *Registrar) restoreMissing(ctx context.Context, cells []stele.Cell) erro
 
 // restoreNamespaces takes over the owners and grants of the namespaces that both
 // registries have, and the signing keys with their ends: a role that was revoked since
-// the backup stays revoked, and a key that was revoked signs nothing. All else is as in
-// the backup.
+// the backup stays revoked, and a key that was revoked signs nothing. A seal stays, also
+// of a namespace that the backup does not have. All else is as in the backup.
 func (r *Registrar) restoreNamespaces(ctx context.Context, present []*stele.Namespace) error {
 	const op = "restore"
 	if len(present) == 0 {
@@ -65,17 +65,17 @@ func (r *Registrar) restoreNamespaces(ctx context.Context, present []*stele.Name
 	for _, now := range present {
 		before, err := r.store.Namespace(ctx, now.Key())
 		if stele.KindOf(err) == stele.NotFound && err != nil {
-			continue // it was added since
-		} else if err != nil {
+			if !now.IsSealed() {
+				continue // it was added since
+			}
+			before, err = nil, nil
+		}
+		if err != nil {
 			return tell(op, err)
 		}
-		next := cloneNamespace(before)
-		next.Owner, next.Grants, next.Keys = now.Owner, slices.Clone(now.Grants), laterKeys(now.Keys, before.Keys)
-		next.Reviewed = now.Reviewed // or else editors would write what they may only propose
-		restoreHandOver(now, before, next)
-		next.Listed = now.Listed // or else the public would list names that an owner no longer lists
+		next := restoredNamespace(now, before)
 		r.stampNamespace(ctx, before, next)
-		if sameNamespace(before, next) {
+		if before != nil && sameNamespace(before, next) {
 			continue
 		}
 		epoch, err := r.store.Cell(ctx, epochCell)
@@ -90,11 +90,33 @@ func (r *Registrar) restoreNamespaces(ctx context.Context, present []*stele.Name
 	return r.Reload(ctx)
 }
 
+// restoredNamespace returns a namespace of the backup with what is taken over of the present one. One that the backup does not have was
+// sealed since: it comes back without what it makes and publishes.
+func restoredNamespace(now, before *stele.Namespace) *stele.Namespace {
+	if before == nil {
+		next := cloneNamespace(now)
+		next.Minter, next.Publication = stele.Minter{}, stele.Publication{}
+		return next
+	}
+	next := cloneNamespace(before)
+	next.Owner, next.Grants, next.Keys = now.Owner, slices.Clone(now.Grants), laterKeys(now.Keys, before.Keys)
+	next.Heirs = slices.Clone(now.Heirs) // or else one that was removed could take the names over
+	next.Reviewed = now.Reviewed         // or else editors would write what they may only propose
+	next.Listed = now.Listed             // or else the public would list names that an owner no longer lists
+	restoreHandOver(now, before, next)
+	return next
+}
+
 // restoreHandOver takes over how far a namespace was handed over. One that was sealed since the backup stays sealed: or else
-// two registries would make the same names.
+// two registries would make the same names. One that was adopted since is for reading only until the bundle is adopted again: the
+// backup does not have its names, or not all.
 func restoreHandOver(now, before, next *stele.Namespace) {
 	if now.IsSealed() || now.Version >= before.Version {
 		next.HandOver, next.Adoptions = now.HandOver, slices.Clone(now.Adoptions)
+	}
+	n, m := len(next.Adoptions), len(before.Adoptions)
+	if n > 0 && (m == 0 || before.IsRead() || before.Adoptions[m-1].Bundle != next.Adoptions[n-1].Bundle) {
+		next.Adoptions[n-1].Reading = true
 	}
 }
 

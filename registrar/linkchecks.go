@@ -300,7 +300,7 @@ func (r *Registrar) CheckedSpaces(ctx context.Context) (list []LinkChecks, err e
 		}
 		var l LinkChecks
 		if err := json.Unmarshal(c.Value, &l); err != nil {
-			r.o.Log.Error("the settings of link checks can't be read", "cell", c.Name, "error", err.Error())
+			r.o.Log.ErrorContext(ctx, "the settings of link checks can't be read", "cell", c.Name, "error", err.Error())
 			continue
 		}
 		scheme, prefix, _ := strings.Cut(strings.TrimPrefix(c.Name, checkSpaceCells), "\t")

@@ -195,7 +195,7 @@ func (r *Registrar) linkMailed(ctx context.Context, op string, l auth.Link, addr
 func (r *Registrar) linkRead(ctx context.Context, op string, l auth.Link) ([]stele.CellChange, error) {
 	m, held, err := r.mailbox(ctx, op, l.User)
 	if err != nil && held.Value != nil { // a damaged address keeps no user out
-		r.o.Log.Error("the mail address of a user can't be read", "user", l.User, "error", err.Error())
+		r.o.Log.ErrorContext(ctx, "the mail address of a user can't be read", "user", l.User, "error", err.Error())
 		return nil, nil
 	}
 	if err != nil || m.Asked == nil || m.Asked.Link != l.ID {

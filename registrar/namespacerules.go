@@ -1,21 +1,57 @@
 package registrar
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/rules"
 )
 
 // JudgeRules returns all that is wrong with the rules of a namespace, with examples that do
-// not hold: that for which SetNamespace would refuse it. It reads nothing.
-func (r *Registrar) JudgeRules(ns *stele.Namespace) stele.Problems {
-	err := r.judgeNamespace("test rules", ns)
+// not hold: that for which SetNamespace would refuse it. It writes nothing.
+func (r *Registrar) JudgeRules(ctx context.Context, ns *stele.Namespace) (stele.Problems, error) {
+	err := r.judgeNamespace(opTestRules, ns)
+	if err == nil {
+		s, failed := r.view(ctx)
+		if failed != nil {
+			return nil, failed
+		}
+		changed, failed := s.with(ns)
+		if failed != nil {
+			return nil, failed
+		}
+		err = r.judgeLoops(opTestRules, changed, ns)
+	}
 	problems, _ := errors.AsType[stele.Problems](err)
-	return slices.DeleteFunc(slices.Clone(problems), func(p stele.Problem) bool { return !strings.HasPrefix(p.Path, "rules") })
+	return slices.DeleteFunc(slices.Clone(problems), func(p stele.Problem) bool { return !strings.HasPrefix(p.Path, "rules") }), nil
+}
+
+const opTestRules = "test rules"
+
+// judgeLoops makes sure that no rule of a namespace leads to itself through the rules of others, as the namespaces are in s. It is not a part
+// of what makes a namespace valid: that of another one does not change it.
+func (r *Registrar) judgeLoops(op string, s *namespaceTree, ns *stele.Namespace) error {
+	n := s.Get(ns.Key())
+	if n == nil || n.Rules() == nil {
+		return nil
+	}
+	var problems stele.Problems
+	for _, l := range n.Rules().LoopsAmong(r.schemes, ns, func(id stele.ID) (*rules.Set, *stele.Namespace) {
+		of := s.Of(id)
+		if of == nil || of.Rules() == nil {
+			return nil, nil
+		}
+		return of.Rules(), of.Namespace
+	}) {
+		problems = append(problems, stele.Problem{Path: stele.ItemPath(stele.ItemPath("rules", l.Rule)+".examples", l.Example), Err: stele.Reason(l.Err(ns))})
+	}
+	if len(problems) > 0 {
+		return &stele.Error{Op: op, Kind: stele.Invalid, Err: problems}
+	}
+	return nil
 }
 
 // judgeRules judges the rules of a namespace, and runs their examples. What records may not
@@ -42,39 +78,11 @@ func (r *Registrar) judgeRules(ns *stele.Namespace, add func(path string, err er
 			}
 		}
 	}
-	if clean {
-		r.judgeLoops(ns, add)
+	if !clean {
+		return
 	}
-}
-
-// maxSteps is how many rules of one namespace an example may lead through.
-const maxSteps = 8
-
-// judgeLoops refuses rules that lead to themselves: an example whose URL is a name of the
-// same namespace on a host that this registry answers for, and so on for ever. The resolver
-// stops after a few names, whatever the rules say; here their owner learns of it.
-func (r *Registrar) judgeLoops(ns *stele.Namespace, add func(path string, err error)) {
 	set, _ := rules.Compile(ns)
-	for i := range ns.Rules {
-		for k, x := range ns.Rules[i].Examples {
-			at := x.Want
-			for step := 0; at != "" && r.isOwnHost(destination.Host(at)); step++ {
-				if step == maxSteps {
-					add(stele.ItemPath(stele.ItemPath("rules", i)+".examples", k), stele.Messagef("rule.leads-to-itself",
-						"\"{name}\" leads to a name of the same namespace, for which a rule answers again, and so on; give a URL on another host, or one that no rule matches", x.Name))
-					break
-				}
-				o, err := set.Try(r.schemes, ns, at, x.Type)
-				if err != nil || o.Err != nil || !strings.Contains(o.URL, "://") {
-					break
-				}
-				at = o.URL
-			}
-		}
+	for _, l := range set.Loops(r.schemes, ns) { // the resolver stops after a few names; here their owner learns of it
+		add(stele.ItemPath(stele.ItemPath("rules", l.Rule)+".examples", l.Example), l.Err(ns))
 	}
-}
-
-// isOwnHost reports whether names on a host belong to this registry.
-func (r *Registrar) isOwnHost(host string) bool {
-	return slices.Contains(r.Hosts(), host)
 }

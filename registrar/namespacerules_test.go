@@ -66,8 +66,38 @@ func TestNamespaceRules(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	if list := f.JudgeRules(&stele.Namespace{Scheme: "purl", Prefix: "https://purl.org/net/", Rules: []stele.Rule{{Pattern: "{"}}}); len(list) == 0 {
+	if list := must(f.JudgeRules(f.admin, &stele.Namespace{Scheme: "purl", Prefix: "https://purl.org/net/", Rules: []stele.Rule{{Pattern: "{"}}}))(t); len(list) == 0 {
 		t.Error("nothing is wrong with {")
+	}
+}
+
+// TestRulesThroughOthers: rules that lead to themselves through those of another namespace are refused, also when they are only judged; a
+// namespace between them that has no rules ends the way.
+func TestRulesThroughOthers(t *testing.T) {
+	f := newFixture(t)
+	f.space("https://purl.org/a/")
+	f.space("https://purl.org/b/")
+	set := func(prefix string, list ...stele.Rule) error {
+		_, err := f.SetNamespace(f.admin, f.key(prefix), 0, func(ns *stele.Namespace) error { ns.Rules = list; return nil })
+		return err
+	}
+	toB := ruleTo("{x:any}", "https://purl.org/b/{x}", "https://purl.org/a/1", "https://purl.org/b/1")
+	toA := ruleTo("{x:any}", "https://purl.org/a/{x}", "https://purl.org/b/1", "https://purl.org/a/1")
+	if err := set("https://purl.org/a/", toB); err != nil { // nothing answers there yet
+		t.Fatal(err)
+	}
+	const says = `rules[0].examples[0]: "https://purl.org/b/1" leads to a name of https://purl.org/a/`
+	if err := set("https://purl.org/b/", toA); stele.KindOf(err) != stele.Invalid || !strings.Contains(err.Error(), says) {
+		t.Errorf("%v, want %q", err, says)
+	}
+	judged := *must(f.Namespace(f.admin, f.key("https://purl.org/b/")))(t)
+	judged.Rules = []stele.Rule{toA}
+	if list := must(f.JudgeRules(f.admin, &judged))(t); len(list) != 1 || !strings.Contains(list.Error(), says) {
+		t.Errorf("judged: %v, want %q", list, says)
+	}
+	f.space("https://purl.org/a/1") // names of a place of its own have its rules, and no others
+	if err := set("https://purl.org/b/", toA); err != nil {
+		t.Error(err)
 	}
 }
 

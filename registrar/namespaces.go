@@ -3,6 +3,7 @@ package registrar
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 
@@ -74,7 +75,10 @@ func (r *Registrar) changeNamespace(ctx context.Context, op string, key stele.Na
 		if next.Key() != key {
 			return nil, refuse(op, stele.ID{}, stele.Invalid, "namespace.key-changed", "scheme and prefix of a namespace never change; add another")
 		}
-		if before.Owner != next.Owner || !slices.Equal(before.Grants, next.Grants) {
+		if key.Prefix == "" && len(next.Heirs) > 0 {
+			return nil, refuse(op, stele.ID{}, stele.Invalid, "heir.of-root", "the root of a scheme has no heirs; name them for a namespace with a prefix")
+		}
+		if before.Owner != next.Owner || !slices.Equal(before.Grants, next.Grants) || !before.SameHeirs(next) {
 			if err := r.needProof(ctx, op); err != nil {
 				return nil, err
 			}
@@ -87,6 +91,21 @@ func (r *Registrar) changeNamespace(ctx context.Context, op string, key stele.Na
 // none. One process changes one namespace at a time: they are few, and depend on
 // each other. Also is committed with it.
 func (r *Registrar) writeNamespace(ctx context.Context, op string, key stele.NamespaceKey, edit func(before *stele.Namespace) (*stele.Namespace, error), also ...stele.CellChange) (*stele.Namespace, error) {
+	read := &namesRead{key: key}
+	ctx = context.WithValue(ctx, namesRead{}, read)
+	for {
+		ns, err := r.writeNamespaceOnce(ctx, op, key, edit, also...)
+		if !errors.Is(err, errNamesUnread) {
+			return ns, err
+		}
+		if err := r.readNames(ctx, op, read); err != nil { // no lock is held meanwhile
+			return nil, err
+		}
+	}
+}
+
+// writeNamespaceOnce is writeNamespace without the reading that some judgements need first.
+func (r *Registrar) writeNamespaceOnce(ctx context.Context, op string, key stele.NamespaceKey, edit func(before *stele.Namespace) (*stele.Namespace, error), also ...stele.CellChange) (*stele.Namespace, error) {
 	if !auth.From(ctx).IsKnown() {
 		return nil, refuse(op, stele.ID{}, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
 	}
@@ -166,7 +185,7 @@ func sameNamespace(a, b *stele.Namespace) bool {
 func cloneNamespace(ns *stele.Namespace) *stele.Namespace {
 	c := *ns
 	c.Hosts, c.Protocols, c.Grants = slices.Clone(ns.Hosts), slices.Clone(ns.Protocols), slices.Clone(ns.Grants)
-	c.Keys, c.Adoptions = slices.Clone(ns.Keys), slices.Clone(ns.Adoptions)
+	c.Keys, c.Heirs, c.Adoptions = slices.Clone(ns.Keys), slices.Clone(ns.Heirs), slices.Clone(ns.Adoptions)
 	return &c
 }
 

@@ -71,7 +71,7 @@ func (r *Registrar) latest(ctx context.Context) (*namespaceTree, error) {
 		}
 		s.note(ns)
 		for _, err := range s.Add(ns) {
-			r.o.Log.Error("a namespace in the store is not one that this program would make", "namespace", ns.Key().String(), "err", err)
+			r.o.Log.ErrorContext(ctx, "a namespace in the store is not one that this program would make", "namespace", ns.Key().String(), "err", err)
 		}
 	}
 	r.namespaceTree.Store(s)
@@ -119,7 +119,7 @@ func (s *namespaceTree) note(ns *stele.Namespace) {
 	s.zoned = s.zoned || ns.Publication.Zone != ""
 	s.checked = s.checked || ns.Checked
 	s.exact = s.exact || ns.Publication.Exact
-	s.handed = s.handed || ns.IsSealed() || ns.IsRead()
+	s.handed = s.handed || ns.IsSealed() || ns.IsRead() || ns.IsSilent()
 	s.delegated = s.delegated || ns.Delegate != ""
 }
 

@@ -114,7 +114,7 @@ func (r *Registrar) EnterByPasskey(ctx context.Context, p auth.Passkey, held ste
 	}
 	if p.Used = r.now(); counter <= p.Counter && (counter != 0 || p.Counter != 0) {
 		p.Copied = p.Used
-		r.o.Log.Warn("the counter of a passkey went back: it may have been copied; its user should remove it and make another", "user", p.User, "passkey", p.ID, "counter", counter, "before", p.Counter)
+		r.o.Log.WarnContext(ctx, "the counter of a passkey went back: it may have been copied; its user should remove it and make another", "user", p.User, "passkey", p.ID, "counter", counter, "before", p.Counter)
 	} else {
 		p.Counter = counter
 	}

@@ -334,7 +334,7 @@ func (r *Registrar) EnterByPassword(ctx context.Context, p PasswordProof, agent,
 		}
 		now := r.now()
 		if err := stored.Key.Open(r.o.Secrets, stored.Place()); err != nil {
-			r.o.Log.Error("a user can't sign in by a password, since the secret of the authenticator app can't be read", "user", name, "error", err.Error())
+			r.o.Log.ErrorContext(ctx, "a user can't sign in by a password, since the secret of the authenticator app can't be read", "user", name, "error", err.Error())
 			return "", auth.Session{}, passwordRefused()
 		}
 		step, ok := password.Match(stored.Key.Clear(), p.Code, now, stored.Step)
@@ -381,7 +381,7 @@ func (r *Registrar) heldPassword(ctx context.Context, op, name string) (held ste
 		return held, password.Stored{User: name}, nil
 	}
 	if s, err = password.Read(held); err != nil {
-		r.o.Log.Error("a user can't sign in by a password, since it can't be read", "user", name, "error", err.Error())
+		r.o.Log.ErrorContext(ctx, "a user can't sign in by a password, since it can't be read", "user", name, "error", err.Error())
 		return held, password.Stored{User: name}, nil
 	}
 	return held, s, nil

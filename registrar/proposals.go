@@ -316,7 +316,7 @@ func (r *Registrar) ProposalsAfter(ctx context.Context, after string) iter.Seq2[
 			}
 			p, err := r.readProposalIf(c, func(p *Proposal) bool { return mayReadProposal(ctx, s, p) })
 			if err != nil { // one that is damaged must not hide the others
-				r.o.Log.Warn("a proposal can't be read", "cell", c.Name, "error", err.Error())
+				r.o.Log.WarnContext(ctx, "a proposal can't be read", "cell", c.Name, "error", err.Error())
 				continue
 			}
 			if p != nil && !yield(p, nil) {

@@ -22,6 +22,7 @@ import (
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registrar/minting"
 	"github.com/stele-id/stele/secret"
+	"github.com/stele-id/stele/trace"
 )
 
 // Options are what a Registrar needs to know of the place where it works. All but
@@ -161,7 +162,9 @@ func (r *Registrar) now() time.Time { return r.o.Now().UTC().Round(0) }
 // commit commits, with entries for the audit trail. If it may have succeeded, all parts that
 // keep copies are told before the caller is. Its error may name records that are hidden; see
 // apply.
-func (r *Registrar) commit(ctx context.Context, op string, c *stele.Commit) error {
+func (r *Registrar) commit(ctx context.Context, op string, c *stele.Commit) (err error) {
+	ctx, span := trace.Start(ctx, "registrar "+op)
+	defer func() { span.End(err) }()
 	if err := r.hideSecrets(ctx, op, c); err != nil {
 		return err
 	}
@@ -174,11 +177,11 @@ func (r *Registrar) commit(ctx context.Context, op string, c *stele.Commit) erro
 		return err
 	}
 	c.Audit = entries
-	err = r.store.Apply(ctx, c)
+	err = r.keep(ctx, c)
 	for attempt := 1; !touched && len(c.Namespaces) == 0 && r.fenced(ctx, err) && attempt < maxAttempts; attempt++ {
 		c.Touch = nil
 		if err = r.touch(ctx, op, c); err == nil {
-			err = r.store.Apply(ctx, c)
+			err = r.keep(ctx, c)
 		}
 	}
 	if err == nil || unsure(err) {
@@ -193,9 +196,18 @@ func (r *Registrar) commit(ctx context.Context, op string, c *stele.Commit) erro
 		}
 	}
 	if err != nil && unsure(err) {
-		r.o.Log.Warn("a commit failed", "op", op, "err", err)
+		r.o.Log.WarnContext(ctx, "a commit failed", "op", op, "err", err)
 	}
 	return tell(op, err)
+}
+
+// keep hands a commit to the store.
+func (r *Registrar) keep(ctx context.Context, c *stele.Commit) error {
+	ctx, span := trace.Start(ctx, "store commit")
+	span.Number("stele.records", int64(len(c.Records)))
+	err := r.store.Apply(ctx, c)
+	span.End(err)
+	return err
 }
 
 // unsure reports whether a commit that failed with this error may have been made all

@@ -361,7 +361,7 @@ func (r *Registrar) lostSecrets(ctx context.Context, op string, codec SecretCode
 			return false, nil
 		})
 		if err != nil {
-			r.o.Log.Warn("a secret can't be read", "cell", c.Name, "err", err)
+			r.o.Log.WarnContext(ctx, "a secret can't be read", "cell", c.Name, "err", err)
 		}
 	}
 	return nil
@@ -405,7 +405,7 @@ func (r *Registrar) encryptCell(ctx context.Context, op string, c stele.Cell, co
 			done.Key = key
 		}
 		if err != nil && stele.KindOf(err) == stele.Internal {
-			r.o.Log.Warn("a secret can't be read", "cell", c.Name, "err", err)
+			r.o.Log.WarnContext(ctx, "a secret can't be read", "cell", c.Name, "err", err)
 			return nil
 		}
 		if err != nil || after == nil {

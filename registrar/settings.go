@@ -27,7 +27,15 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *namespaceT
 	if err := mayWriteNamespace(ctx, op, ancestors, before, next); err != nil {
 		return nil, nil, err
 	}
+	if op != opAdopt { // what another registry has handed over is taken as it is
+		if err := r.judgeLoops(op, changed, next); err != nil {
+			return nil, nil, err
+		}
+	}
 	if err := keepsSeal(ctx, op, ancestors, before, next); err != nil {
+		return nil, nil, err
+	}
+	if err := r.keepsSilence(ctx, op, s, ancestors, before, next); err != nil {
 		return nil, nil, err
 	}
 	if err := r.keepsOwner(ctx, op, ancestors, before, next); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/stele-id/stele"
 )
@@ -174,6 +175,9 @@ func writeFile(path, text string) (err error) {
 	}
 	if err := os.Rename(file.Name(), path); err != nil {
 		return err
+	}
+	if runtime.GOOS == "windows" { // it refuses to sync folders, and keeps a journal of them
+		return nil
 	}
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {

@@ -241,7 +241,7 @@ func (ms *Minters) ExpireKeys(ctx context.Context, before time.Time, most int) (
 			head, _, _ := strings.Cut(string(cell.Value[:min(len(cell.Value), 200)]), "\n")
 			switch _, at, _, err := readRequestHead(head); {
 			case err != nil: // it can't be replayed, but its key gets no second answer either
-				ms.o.Log.Error("a request can't be read", "err", err)
+				ms.o.Log.ErrorContext(ctx, "a request can't be read", "err", err)
 			case at.Before(before):
 				old = append(old, stele.CellChange{Name: cell.Name, Before: cell.Value})
 				have += len(cell.Value)

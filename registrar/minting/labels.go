@@ -155,7 +155,7 @@ func (ms *Minters) isTaken(ctx context.Context, label Label) (bool, error) {
 	for name := range label.names {
 		_, err := ms.registry.LookUp(ctx, "mint", name)
 		if err == nil {
-			ms.o.Log.Info("a name was registered before it was made; it is skipped", "name", name.String())
+			ms.o.Log.InfoContext(ctx, "a name was registered before it was made; it is skipped", "name", name.String())
 			return true, nil
 		}
 		if !errors.Is(err, stele.NotFound) {

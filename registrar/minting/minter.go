@@ -106,6 +106,8 @@ func (m *minter) open(ctx context.Context, v View) (source, error) {
 		return nil, stele.Errorf("mint", stele.ID{}, stele.Conflict, "mint.namespace-sealed", `names in {namespace} are made by another registry, {heir}, which it was handed over to; mint there: {address}`, m.key, ns.HandOver.Heir, ns.HandOver.Address)
 	case ns.IsRead():
 		return nil, stele.Errorf("mint", stele.ID{}, stele.Conflict, "mint.namespace-read-only", `{namespace} was taken over from {giver} for reading only, so names of it are made there`, m.key, ns.Adoptions[len(ns.Adoptions)-1].From)
+	case ns.IsSilent():
+		return nil, stele.Errorf("mint", stele.ID{}, stele.Conflict, "mint.namespace-silent", `{namespace} was taken over since {giver} fell silent, which may come back and make names of it; add a namespace below it for new names, or, if that registry has ended for good, say so with 'stele escrow ended'`, m.key, ns.Adoptions[len(ns.Adoptions)-1].From)
 	case ns.Delegate != "":
 		return nil, stele.Errorf("mint", stele.ID{}, stele.Conflict, "mint.namespace-delegated", `names in {namespace} are kept by another resolver, "{resolver}"; mint there`, m.key, ns.Delegate)
 	}
@@ -177,7 +179,7 @@ func (m *minter) take(ctx context.Context, arrived time.Time, mayWait bool) (sou
 		if wait > src.step()+m.o.Wait-waited {
 			err := src.late()
 			if !m.logged {
-				m.o.Log.Error("no names are given", "namespace", m.key.String(), "err", err)
+				m.o.Log.ErrorContext(ctx, "no names are given", "namespace", m.key.String(), "err", err)
 			}
 			m.logged = true
 			return nil, draw{}, nil, err

@@ -91,6 +91,6 @@ func (m *minter) allFree(ctx context.Context, made maker, draws []draw, labels [
 	if asked.Err() == nil {
 		m.lost.Store(m.o.Now().UnixNano()) // the store answered so itself
 	}
-	m.o.Log.Warn("names are given out without the store, which is away", "namespace", m.key.String(), "names", len(labels))
+	m.o.Log.WarnContext(ctx, "names are given out without the store, which is away", "namespace", m.key.String(), "names", len(labels))
 	return true, nil
 }
