@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -21,6 +22,19 @@ const (
 
 // Encodings returns those that [NewDecoder] takes.
 func Encodings() []Encoding { return []Encoding{Auto, UTF8, CP1252, Latin1, UTF16} }
+
+// Title returns the name of the encoding for people.
+func (e Encoding) Title() string {
+	switch e {
+	case CP1252:
+		return "Windows-1252 (cp1252)"
+	case Latin1:
+		return "Latin-1 (ISO 8859-1)"
+	case UTF8, UTF16:
+		return strings.ToUpper(string(e))
+	}
+	return string(e)
+}
 
 // Decoder reads a text in any of the encodings and gives it in UTF-8.
 //

@@ -2,35 +2,15 @@ package bulk
 
 import (
 	"fmt"
-	"path/filepath"
-	"runtime"
-	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/fault"
 )
 
 // rowFault makes an error of what recover returned: readers and parsers read files of others inside a server, which must not end
 // because of one of them. A deferred function calls it.
 func rowFault(panicked any) error {
-	return failf(stele.Internal, "row.fault", "it can't be read because of a fault in the program: {cause}, at {place}; report it with the text", fmt.Sprint(panicked), panicPlace())
-}
-
-// panicPlace returns the file and line of the function that panicked.
-func panicPlace() string {
-	pcs := make([]uintptr, 32)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	panicking := false
-	for {
-		frame, more := frames.Next()
-		if ours := !strings.HasPrefix(frame.Function, "runtime."); ours && panicking {
-			return fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
-		} else if !ours {
-			panicking = true
-		}
-		if !more {
-			return "unknown"
-		}
-	}
+	return failf(stele.Internal, "row.fault", "it can't be read because of a fault in the program: {cause}, at {place}; report it with the text", fmt.Sprint(panicked), fault.Place())
 }
 
 // ParseRow calls parse with a row. If parse panics, the row is rejected.

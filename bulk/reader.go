@@ -67,16 +67,17 @@ type Reader struct {
 	Lone  bool // a header may have one column, and then nothing to separate cells
 	Keeps bool // what the reader passes over before the first row is kept; see Passed
 
-	most   int    // bytes of a row
-	room   []byte // what buf is a part of; nil if a block has a part of it
-	buf    []byte // what is read and not handed over
-	seen   int    // so much of buf has no end of a line; a client may send a line byte by byte
-	offset int64  // of it
-	line   int    // at its beginning
-	err    error  // from in; io.EOF at its end
-	marked bool   // the text began with a byte order mark in UTF-8
-	passed []byte // see keeps
-	before []byte // what was passed over before the text was decoded
+	most    int    // bytes of a row
+	room    []byte // what buf is a part of; nil if a block has a part of it
+	buf     []byte // what is read and not handed over
+	seen    int    // so much of buf has no end of a line; a client may send a line byte by byte
+	offset  int64  // of it
+	line    int    // at its beginning
+	err     error  // from in; io.EOF at its end
+	unended bool   // the last row of CSV has no line end
+	marked  bool   // the text began with a byte order mark in UTF-8
+	passed  []byte // see keeps
+	before  []byte // what was passed over before the text was decoded
 }
 
 // NewReader returns a Reader at the beginning of a file.
@@ -99,6 +100,15 @@ func (r *Reader) Passed() []byte { return r.passed }
 
 // Before is what the reader had passed over when the text was found to need decoding.
 func (r *Reader) Before() []byte { return r.before }
+
+// Unended returns a note that a file was read to its end, and that its last row may be cut off. Editors and spreadsheets leave out the
+// line end there, so that the row is taken.
+func Unended(file string) error {
+	return stele.Messagef("import.file-unended", "{file} does not end with a line end; check its last row", file)
+}
+
+// Unended reports whether the last row of a CSV file has no line end.
+func (r *Reader) Unended() bool { return r.unended }
 
 // Marked reports whether the text began with a byte order mark in UTF-8.
 func (r *Reader) Marked() bool { return r.marked }
@@ -141,6 +151,7 @@ func (r *Reader) Next() (*Block, error) {
 		}
 		switch {
 		case r.err == io.EOF && len(r.buf) > 0:
+			r.unended = r.delimiter != 0 && r.buf[len(r.buf)-1] != '\n'
 			return r.take(r.lastRow(), 0), nil
 		case r.err != nil:
 			return nil, r.err

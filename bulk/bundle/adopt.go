@@ -33,6 +33,20 @@ type Adoption struct {
 	Label  string // the name of the file
 	DryRun bool   // write nothing
 
+	// Silence asks the giver once more whether it is silent, and returns for how long it was. If it is not nil, namespaces that the giver has not sealed are adopted by
+	// the rule for silence.
+	Silence func(ctx context.Context, giver string) (registrar.Silence, error)
+
+	// Sealed asks the giver whether namespaces are still sealed for this registry by the seal that the bundle has, and returns an error if not, which ends the
+	// adoption. It is called before anything is written, and again when all of the bundle is here for reading, before the namespaces are opened: from the first commit on
+	// a server of this registry shows the adoption, so that either the giver sees it and does not cancel, or this registry sees that the seal was cancelled. It returns the
+	// namespaces of which the giver says that it redirects requests for them to this registry already. Nil: the giver is not asked.
+	Sealed func(ctx context.Context, giver string, spaces []registrar.AdoptedSpace) (forwarded []stele.NamespaceKey, err error)
+
+	// Others asks the other heirs of namespaces that are adopted since the giver fell silent, and returns an error if one of them may have taken one over, which ends the
+	// adoption. It is called when Sealed is: from the first commit on a server of this registry shows the adoption, so that of two heirs at least one sees the other. Nil: none is asked.
+	Others func(ctx context.Context, giver string, spaces []registrar.AdoptedSpace) error
+
 	// Outside is called with each alias that belongs to another namespace, before all is checked. It may be nil.
 	Outside func(id, alias stele.ID) error
 
@@ -49,6 +63,7 @@ type Inheritance struct {
 	Outside      uint64 // aliases that belong to other namespaces
 	Administered uint64 // records with handle values that give rights to identities of the Handle System
 	Done         bool   // an earlier run adopted all of it
+	Silence      *registrar.Silence
 	registrar.Adopted
 }
 
@@ -71,6 +86,13 @@ func (a *Adoption) Run(ctx context.Context, in io.ReadSeeker) (*Inheritance, err
 	if a.Heir != "" {
 		o.IsHeir = func(origin string) bool { return transparency.BaseOrigin(origin) == a.Heir }
 	}
+	if a.Silence != nil {
+		silence, err := a.Silence(ctx, said.From)
+		if err != nil {
+			return nil, err
+		}
+		o.Silence, result.Silence = &silence, &silence
+	}
 	heir, err := a.To.Adopt(ctx, said, o)
 	if err != nil {
 		return nil, err
@@ -84,13 +106,33 @@ func (a *Adoption) Run(ctx context.Context, in io.ReadSeeker) (*Inheritance, err
 			return nil, err
 		}
 	}
-	if a.DryRun || result.Done {
+	if result.Done {
 		return result, nil
+	}
+	sealed := func() error {
+		if spaces := heir.ToOpen(true); a.Others != nil && len(spaces) > 0 {
+			if err := a.Others(ctx, said.From, spaces); err != nil {
+				return err
+			}
+		}
+		spaces := heir.ToOpen(false)
+		if a.Sealed == nil || len(spaces) == 0 {
+			return nil
+		}
+		forwarded, err := a.Sealed(ctx, said.From, spaces)
+		heir.Forwarded(forwarded...)
+		return err
+	}
+	if err := sealed(); err != nil || a.DryRun {
+		return result, err
 	}
 	if err := heir.Begin(ctx); err != nil {
 		return nil, err
 	}
 	if err := a.records(ctx, in, heir, result.Report); err != nil {
+		return nil, err
+	}
+	if err := sealed(); err != nil {
 		return nil, err
 	}
 	result.Adopted, err = heir.Finish(ctx)
@@ -105,6 +147,10 @@ func refusef(kind stele.Kind, code, text string, args ...any) error {
 func (a *Adoption) check(ctx context.Context, in io.ReadSeeker, result *Inheritance) (*registrar.AdoptedBundle, error) {
 	said := &registrar.AdoptedBundle{Label: a.Label}
 	var names *registrar.AdoptedNames
+	shoulders, err := a.To.Shoulders(ctx)
+	if err != nil {
+		return nil, err
+	}
 	o := a.Options
 	o.Visit = Visitor{
 		Head: func(h *Head) error {
@@ -131,16 +177,21 @@ func (a *Adoption) check(ctx context.Context, in io.ReadSeeker, result *Inherita
 		},
 		Record: func(v *RecordVersion) (err error) {
 			if names == nil {
-				if names, err = registrar.NamesOf(a.Options.Schemes, said.Spaces); err != nil {
+				if names, err = registrar.NamesOf(a.Options.Schemes, said.Spaces, shoulders...); err != nil {
 					return err
 				}
 			}
 			return a.judge(names, v, said, result)
 		},
 	}
-	var err error
 	if result.Report, err = a.read(ctx, in, o); err != nil {
 		return nil, err
+	}
+	said.Generation = result.Report.Head.Generation
+	for _, e := range result.Report.Eras {
+		if e.Generation != said.Generation {
+			said.Earlier = append(said.Earlier, e.Generation)
+		}
 	}
 	said.Bundle, said.Change, said.Until = hex.EncodeToString(result.Report.Manifest[:]), result.Report.Head.Changes, result.Report.Head.At
 	return said, nil

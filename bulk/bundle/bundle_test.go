@@ -3,8 +3,10 @@ package bundle
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
 	"io"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,6 +122,57 @@ func TestBundleIsTar(t *testing.T) {
 		h.must(err)
 		if len(leftovers) > 0 {
 			t.Errorf("left: %v", leftovers)
+		}
+	}
+}
+
+// full is a disk without room for more than so many bytes.
+type full struct{ left int }
+
+var errFull = errors.New("the disk is full")
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+// An error of the file, or of the registry, ends a bundle, wherever it comes, and is told as it is: records are read ahead of those that are
+// written.
+func TestBundleFails(t *testing.T) {
+	h := newHouse(t)
+	h.fill(2000)
+	size := len(h.bundle(h.job()))
+	for left := size / 3; left < size; left += size / 5 {
+		if _, err := h.job().Write(h.ctx, &full{left}); !errors.Is(err, errFull) {
+			t.Errorf("after %d of %d bytes: %v", left, size, err)
+		}
+	}
+	whole := h.store
+	for _, after := range []int{0, 1, 700, 2500} {
+		h.over(&unreadable{whole, after})
+		if _, err := h.job().Write(h.ctx, io.Discard); !errors.Is(err, errBroken) {
+			t.Errorf("after %d records: %v", after, err)
+		}
+	}
+}
+
+// unreadable is a store that breaks after some records.
+type unreadable struct {
+	stele.Store
+	left int
+}
+
+func (u *unreadable) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error] {
+	return func(yield func(*stele.Record, error) bool) {
+		for rec, err := range u.Store.Scan(ctx, scheme, prefix, after) {
+			if u.left--; u.left < 0 {
+				rec, err = nil, errBroken
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
 		}
 	}
 }

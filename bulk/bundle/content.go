@@ -50,6 +50,9 @@ func (r *reader) readHead(in io.Reader) error {
 	if r.tar.mtime != tarTime(h.At) || r.tar.folder != folderName(h.Origin) {
 		return wrong("bundle.archive-of-other", "the archive has another folder or another time than the bundle says")
 	}
+	if h.UsageUntil != "" && !isMonth(h.UsageUntil) {
+		return wrong("bundle.month-malformed", `"{month}" is not a month, such as 2031-05`, h.UsageUntil)
+	}
 	if err := r.learnHosts(h.Hosts); err != nil {
 		return err
 	}
@@ -176,7 +179,7 @@ func (r *reader) readCheckpoint(in io.Reader) error {
 	if c.Origin != h.Origin || c.Size != h.Changes {
 		return wrong("bundle.checkpoint-of-other", "the checkpoint is of another log, or of another size, than bundle.json says")
 	}
-	r.report.Checkpoint = c
+	r.report.Checkpoint, r.report.Note = c, string(text)
 	if r.tiles, err = transparency.NewTileCheck(c); err != nil {
 		return err // the size may be any number: the list of its tiles is not made before
 	}
@@ -217,6 +220,9 @@ func (r *reader) readTile(in io.Reader) error {
 	if err := r.tiles.Add(id, data); err != nil {
 		return err
 	}
+	if err := visit2(r.o.Visit.Tile, id, data); err != nil {
+		return err
+	}
 	r.report.Counts.Tiles++
 	if id.Level == 0 {
 		r.lastTile = id.N + 1
@@ -249,8 +255,8 @@ func (r *reader) endTiles() error {
 	return r.tiles.End()
 }
 
-// prove compares a leaf with the log.
-func (r *reader) prove(index uint64, leaf *transparency.Leaf, err error) error {
+// prove compares the hash of a leaf with the log. The error is that with which the leaf was made.
+func (r *reader) prove(index uint64, leaf [sha256.Size]byte, err error) error {
 	if err != nil {
 		return err
 	}
@@ -258,7 +264,7 @@ func (r *reader) prove(index uint64, leaf *transparency.Leaf, err error) error {
 	if err != nil {
 		return err
 	}
-	if h == ([sha256.Size]byte{}) || leaf.Hash() != h {
+	if h == ([sha256.Size]byte{}) || leaf != h {
 		return wrong("bundle.leaf-differs", "this is not what the log has at its index {index}: it was changed, or another document was logged", index)
 	}
 	return nil
@@ -275,7 +281,10 @@ func (r *reader) readNamespaces(in io.Reader) error {
 			return err
 		}
 		leaf, err := v.Log.NamespaceLeaf(v.Namespace)
-		if err := r.prove(v.Log.Index, leaf, err); err != nil {
+		if err != nil {
+			return err
+		}
+		if err := r.prove(v.Log.Index, leaf.Hash(), nil); err != nil {
 			return err
 		}
 		last = v
@@ -383,22 +392,6 @@ func (r *reader) readMinters(in io.Reader) error {
 		last = m.Name
 		r.report.Counts.Minters++
 		return visit(r.o.Visit.Minter, &m)
-	})
-}
-
-func (r *reader) readUsage(in io.Reader) error {
-	return r.eachLine(in, func(text []byte) error {
-		var u Usage
-		if err := parseJSON(text, &u); err != nil {
-			return err
-		}
-		key := u.Name + "\n" + u.Month
-		if key <= r.usage {
-			return errOrder
-		}
-		r.usage = key
-		r.report.Counts.Usage++
-		return visit(r.o.Visit.Usage, &u)
 	})
 }
 

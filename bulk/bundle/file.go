@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -71,6 +72,9 @@ func (j *Job) WriteFile(ctx context.Context, path string, again bool) (done *Wri
 	if err := os.Rename(path+partSuffix, path); err != nil {
 		return nil, from != nil, disk.FileError(err)
 	}
+	if err := disk.Sync(filepath.Dir(path)); err != nil { // a crash must not take the name away
+		return nil, from != nil, disk.FileError(err)
+	}
 	_ = os.Remove(path + markSuffix) // without its .part it is not read again
 	return done, from != nil, nil
 }
@@ -99,22 +103,48 @@ func (w *writer) toFile(ctx context.Context, f *os.File, path string, from *plac
 			return nil, err
 		}
 	}
-	w.mark = func(m *marked) error {
-		if strings.HasPrefix(m.Name, "data/records-") { // what comes before is not taken up in its middle
-			if err := errors.Join(buf.Flush(), f.Sync()); err != nil {
-				return disk.FileError(err)
-			}
-		}
-		return writeLine(mark, m)
-	}
+	b := &bookmark{mark: mark, data: f, buf: buf}
+	w.mark = b.note
 	done, err := w.all(ctx, from)
 	if err != nil {
+		_ = b.keep() // what is not noted is written once more
 		return nil, err
 	}
 	if err := errors.Join(buf.Flush(), f.Sync()); err != nil {
 		return nil, disk.FileError(err)
 	}
 	return done, nil
+}
+
+// bookmark notes which files of the bundle are complete. A file is noted when it is on the disk; several are brought there at once,
+// since a disk needs as long for a small one as for a large one.
+type bookmark struct {
+	mark, data *os.File
+	buf        *bufio.Writer // to data
+	held       []*marked     // not noted yet
+	bytes      int64         // of them
+}
+
+func (b *bookmark) note(m *marked) error {
+	b.held = append(b.held, m)
+	if b.bytes += m.Size; b.bytes < maxFileBytes {
+		return nil
+	}
+	return b.keep()
+}
+
+// keep notes the files that are held.
+func (b *bookmark) keep() error {
+	if err := errors.Join(b.buf.Flush(), b.data.Sync()); err != nil {
+		return disk.FileError(err)
+	}
+	for _, m := range b.held {
+		if err := writeLine(b.mark, m); err != nil {
+			return err
+		}
+	}
+	b.held, b.bytes = nil, 0
+	return nil
 }
 
 func writeLine(f *os.File, v any) error {
@@ -193,6 +223,9 @@ func readLine(in *bufio.Reader, v any) bool {
 // fits reports whether the bundle that was begun is the one that is asked for, and the registry still has what it is of.
 func (w *writer) fits(ctx context.Context, b *begun) bool {
 	status, err := w.job.Log.Status(ctx)
+	if (b.Head.UsageUntil != "") != (w.job.Usage != nil) {
+		return false
+	}
 	if err != nil || len(status.Eras) == 0 || status.Size < b.Head.Changes || status.Eras[len(status.Eras)-1].Generation.String() != b.Head.Generation {
 		return false
 	}
@@ -203,10 +236,11 @@ func (w *writer) fits(ctx context.Context, b *begun) bool {
 	if _, _, err := transparency.OpenCheckpoint([]byte(b.Note), w.job.Keys.Public()); err != nil {
 		return false
 	}
-	if w.job.From.All() {
-		return keys == nil
+	if w.job.From.All() && keys != nil || !w.job.From.All() && !slices.Equal(keys, w.job.From.Prefixes()) {
+		return false
 	}
-	return slices.Equal(keys, w.job.From.Prefixes())
+	redacted, err := w.job.From.IsRedactedSince(ctx, b.Head.Changes) // files that are written may have the content
+	return err == nil && !redacted
 }
 
 // TempFile makes a file for [Options.Temp], which has no name from the beginning.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ type house struct {
 	*testing.T
 	ctx     context.Context
 	now     time.Time
+	ticking *sync.Mutex
 	store   stele.Store
 	schemes *stele.Schemes
 	r       *registrar.Registrar
@@ -43,11 +45,16 @@ func newSchemes(t testing.TB) *stele.Schemes {
 	return s
 }
 
-func (h *house) clock() time.Time { h.now = h.now.Add(time.Millisecond); return h.now }
+func (h *house) clock() time.Time {
+	h.ticking.Lock()
+	defer h.ticking.Unlock()
+	h.now = h.now.Add(time.Millisecond)
+	return h.now
+}
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{T: t, now: time.Date(2021, 5, 2, 10, 0, 0, 0, time.UTC), ctx: auth.With(t.Context(), auth.Local()), schemes: newSchemes(t)}
+	h := &house{T: t, ticking: new(sync.Mutex), now: time.Date(2021, 5, 2, 10, 0, 0, 0, time.UTC), ctx: auth.With(t.Context(), auth.Local()), schemes: newSchemes(t)}
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	h.must(err)
 	h.keys = &transparency.Keys{Origin: "names.example.org/.log", List: []transparency.SigningKey{{Private: private, Created: h.now}}}

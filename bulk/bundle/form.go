@@ -13,12 +13,13 @@ const Form = 1
 // Head is what data/bundle.json says: of what the bundle is, and when.
 type Head struct {
 	Form       int       `json:"form"`
-	Origin     string    `json:"origin"`             // of the checkpoint
-	Generation string    `json:"generation"`         // of the registry, in hexadecimal digits
-	Changes    uint64    `json:"changes"`            // the number of the last change that is in it: the size of the log
-	At         time.Time `json:"at"`                 // of that change
-	Prefixes   []Prefix  `json:"prefixes,omitempty"` // what names in it begin with, in order; none: all names of the registry
-	Hosts      []string  `json:"hosts,omitempty"`    // whose http names are PURLs
+	Origin     string    `json:"origin"`               // of the checkpoint
+	Generation string    `json:"generation"`           // of the registry, in hexadecimal digits
+	Changes    uint64    `json:"changes"`              // the number of the last change that is in it: the size of the log
+	At         time.Time `json:"at"`                   // of that change
+	Prefixes   []Prefix  `json:"prefixes,omitempty"`   // what names in it begin with, in order; none: all names of the registry
+	Hosts      []string  `json:"hosts,omitempty"`      // whose http names are PURLs
+	UsageUntil string    `json:"usageUntil,omitempty"` // the last month of which it has figures of use, 2031-05; "": it has none
 }
 
 // Prefix is the beginning of names.
@@ -101,11 +102,12 @@ type Statement struct {
 	Statement string `json:"statement,omitempty"`
 }
 
-// Usage is a line of data/usage.jsonl: how often a name was used in a month.
+// Usage is a line of data/usage.jsonl: how often a name was used in a month. Lines stand by scheme, name and month.
 type Usage struct {
+	Scheme string            `json:"scheme"`
 	Name   string            `json:"name"`
-	Month  string            `json:"month"` // 2031-05
-	Counts map[string]uint64 `json:"counts"`
+	Month  string            `json:"month"`  // 2031-05
+	Counts map[string]uint64 `json:"counts"` // see usageCounts
 }
 
 // Signature is signatures/namespace-KEY.json: the statement of a namespace that the bundle is what it hands over.
@@ -145,10 +147,11 @@ const (
 
 const bagit = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 
-// Limits. The first two are those of the writer.
+// Limits. The first three are those of the writer.
 const (
-	maxFileLines = 50_000
-	maxFileBytes = 16 << 20 // a file of records ends after the line with which it is that long
+	maxFileLines   = 50_000
+	maxFileBytes   = 16 << 20 // a file of records ends after the line with which it is that long
+	usualFileBytes = 2 << 20  // a file of records has half as much at least, and as much more on average; see [writer.endsWith]
 
 	maxLine  = 5 << 20 // a document and what is beside it
 	maxSmall = 1 << 20 // a file that is read as a whole

@@ -59,9 +59,9 @@ const (
 // lineRead is a line that was read.
 type lineRead struct {
 	v    *RecordVersion
-	leaf *transparency.Leaf
-	err  error // of the line
-	made error // of the leaf
+	hash [sha256.Size]byte // of the leaf
+	err  error             // of the line
+	made error             // of the leaf
 }
 
 func (b *recordBatch) add(text []byte) error {
@@ -79,6 +79,7 @@ func (b *recordBatch) end() error {
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
+			var leaves transparency.LeafMaker
 			for i := w; i < len(list); i += workers {
 				begin := 0
 				if i > 0 {
@@ -86,7 +87,10 @@ func (b *recordBatch) end() error {
 				}
 				l := &list[i]
 				if l.v, l.err = parseRecordLine(b.r.o.Schemes, b.text[begin:b.ends[i]]); l.err == nil {
-					l.leaf, l.made = l.v.Log.RecordLeaf(l.v.Record)
+					var leaf *transparency.Leaf
+					if leaf, l.made = leaves.Record(&l.v.Log, l.v.Record); l.made == nil {
+						l.hash = leaf.Hash()
+					}
 				}
 			}
 		})
@@ -116,7 +120,7 @@ func (r *reader) record(l *lineRead) error {
 	if err := r.recordFollows(l.v); err != nil {
 		return err
 	}
-	if err := r.prove(l.v.Log.Index, l.leaf, l.made); err != nil {
+	if err := r.prove(l.v.Log.Index, l.hash, l.made); err != nil {
 		return err
 	}
 	r.report.Counts.Versions++

@@ -123,19 +123,62 @@ func parseCut(schemes *stele.Schemes, text []byte) *RecordVersion {
 	if !ok {
 		return nil
 	}
-	l := line{Current: current}
-	if json.Unmarshal(log, &l.Log) != nil {
-		return nil
+	d, ok := cutLog(log)
+	if !ok {
+		l := line{Current: current}
+		if json.Unmarshal(log, &l.Log) != nil {
+			return nil
+		}
+		d = l.disclosure()
 	}
 	r, err := document.DecodeStored(schemes, doc)
 	if err != nil {
 		return nil
 	}
-	v := &RecordVersion{Record: r, Current: current, Log: l.disclosure()}
+	v := &RecordVersion{Record: r, Current: current, Log: d}
 	if !bytes.Equal(appendRecordLine(make([]byte, 0, len(text)), v), text) {
 		return nil
 	}
 	return v
+}
+
+// cutLog reads what appendLog writes of a leaf that has a seed. False if it is something else. It need not look at every byte: the caller
+// writes the line once more, and compares.
+func cutLog(log []byte) (d transparency.Disclosure, ok bool) {
+	rest, ok := bytes.CutPrefix(log, []byte(`{"index":`))
+	number, rest, found := bytes.Cut(rest, []byte(`,"at":"`))
+	if !ok || !found {
+		return d, false
+	}
+	moment, rest, found := bytes.Cut(rest, []byte(`"`))
+	var err1, err2 error
+	d.Index, err1 = strconv.ParseUint(string(number), 10, 64)
+	d.At, err2 = time.Parse(time.RFC3339Nano, string(moment))
+	if !found || err1 != nil || err2 != nil {
+		return d, false
+	}
+	d.At = d.At.UTC()
+	rest, d.Listed = bytes.CutPrefix(rest, []byte(`,"listed":true`))
+	rest, d.Bare = bytes.CutPrefix(rest, []byte(`,"bare":true`))
+	if rest, ok = cutHex(rest, `,"nameKey":"`, &d.NameKey); !ok {
+		return d, false
+	}
+	rest, ok = cutHex(rest, `,"seed":"`, &d.Seed)
+	return d, ok && string(rest) == "}"
+}
+
+// cutHex reads what appendHex writes.
+func cutHex(text []byte, name string, k *transparency.Key) (rest []byte, ok bool) {
+	rest, found := bytes.CutPrefix(text, []byte(name))
+	if !found {
+		return text, true
+	}
+	n := hex.EncodedLen(len(k))
+	if len(rest) <= n || rest[n] != '"' {
+		return text, false
+	}
+	_, err := hex.Decode(k[:], rest[:n])
+	return rest[n+1:], err == nil
 }
 
 // parseNamespaceLine reads what appendNamespaceLine writes, and nothing else.

@@ -38,6 +38,7 @@ type Options struct {
 type Visitor struct {
 	Head      func(*Head) error
 	Key       func(*Key) error
+	Tile      func(id transparency.TileID, hashes []byte) error
 	Namespace func(*NamespaceVersion) error
 	Statement func(*Statement) error
 	Minter    func(*Minter) error
@@ -55,6 +56,9 @@ type Report struct {
 
 	// Trusted says that a key that the caller trusts has signed it, not only the key that the bundle itself has.
 	Trusted bool
+
+	Note     string // the checkpoint as it was signed
+	Cosigned string // the lines of witnesses, which belong to it; "": there are none
 
 	Cosignatures []transparency.Cosignature // of the witnesses that the caller knows
 	Signatures   []Signature                // of namespaces, which are valid
@@ -122,7 +126,7 @@ type reader struct {
 	lastTile uint64                // number of the last tile of leaves, and 1
 	hashes   spool
 	history  history
-	usage    string
+	usage    Usage // the last line
 	keyLines []Key
 }
 
@@ -335,6 +339,14 @@ func discard(*reader, io.Reader) error { return nil }
 func whole(in io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(in, maxSmall+1)) }
 
 func printable(name string) string { return strings.Trim(fmt.Sprintf("%q", name), `"`) }
+
+// visit2 is visit for a function of two values.
+func visit2[A, B any](f func(A, B) error, a A, b B) error {
+	if f == nil {
+		return nil
+	}
+	return visit(func(a A) error { return f(a, b) }, a)
+}
 
 // visit calls a function of the caller.
 func visit[T any](f func(T) error, v T) error {

@@ -3,67 +3,124 @@ package bundle
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/transparency"
 )
 
-// records writes the records, from a place on.
+// Versions are read in parts, some of them ahead of those that are written.
+const (
+	partVersions = 256
+	partBytes    = 1 << 20
+	partsAhead   = 4
+)
+
+// records writes the records, from a place on. They are read meanwhile, which takes about as long.
 func (w *writer) records(ctx context.Context, from place) error {
-	for _, key := range w.job.From.Prefixes() {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &versionReader{job: w.job, log: w.log, parts: make(chan []*RecordVersion, partsAhead)}
+	var failed error
+	go func() {
+		defer close(r.parts)
+		failed = r.read(ctx, from)
+	}()
+	err := w.write(ctx, r.parts)
+	cancel()
+	for range r.parts { // it is not read any more when this returns
+	}
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return err
+	}
+	return w.endFile()
+}
+
+// write writes the lines of versions.
+func (w *writer) write(ctx context.Context, parts <-chan []*RecordVersion) error {
+	for part := range parts {
+		for _, v := range part {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := w.line(v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// versionReader reads versions of records, with what the log discloses of them.
+type versionReader struct {
+	job   *Job
+	log   *transparency.Disclosing
+	parts chan []*RecordVersion
+	part  []*RecordVersion
+	size  int // of the part, in bytes
+}
+
+// read reads the records from a place on.
+func (r *versionReader) read(ctx context.Context, from place) error {
+	for _, key := range r.job.From.Prefixes() {
 		after := ""
 		if from.ID != "" {
 			if key.Scheme < from.Scheme || key.Scheme == from.Scheme && key.Prefix < from.ID && len(key.Prefix) > 0 && !hasPrefix(from.ID, key.Prefix) {
 				continue
 			}
 			if key.Scheme == from.Scheme && hasPrefix(from.ID, key.Prefix) {
-				if err := w.rest(ctx, from); err != nil {
+				if err := r.rest(ctx, from); err != nil {
 					return err
 				}
 				after = from.ID
 			}
 		}
-		for rec, err := range w.job.From.Scan(ctx, key, after) {
+		for rec, err := range r.job.From.Scan(ctx, key, after) {
 			if err != nil {
 				return err
 			}
-			if err := w.record(ctx, rec, 1); err != nil {
+			if err := r.record(ctx, rec, 1); err != nil {
 				return err
 			}
 		}
 	}
-	return w.endFile()
+	return r.send(ctx)
 }
 
 func hasPrefix(id, prefix string) bool { return len(id) >= len(prefix) && id[:len(prefix)] == prefix }
 
-// rest writes the versions of a record after the one with which a file ended.
-func (w *writer) rest(ctx context.Context, from place) error {
+// rest reads the versions of a record after the one with which a file ended.
+func (r *versionReader) rest(ctx context.Context, from place) error {
 	if from.Current {
 		return nil
 	}
 	key := stele.NamespaceKey{Scheme: from.Scheme, Prefix: from.ID}
-	for rec, err := range w.job.From.Scan(ctx, key, "") {
+	for rec, err := range r.job.From.Scan(ctx, key, "") {
 		if err != nil {
 			return err
 		}
 		if rec.ID.String() == from.ID {
-			return w.record(ctx, rec, from.Version+1)
+			return r.record(ctx, rec, from.Version+1)
 		}
 		break
 	}
 	return &stele.Error{Op: opWrite, Kind: stele.Internal, Err: stele.Messagef("bundle.record-lost", "the record {id}, of which the bundle has a part, is not in the registry; make the bundle anew with --again", from.ID)}
 }
 
-// record writes the versions of a record from one on that are in the log, given the current one. It looks one version ahead: the last
+// record reads the versions of a record from one on that are in the log, given the current one. It looks one version ahead: the last
 // one of them is marked.
-func (w *writer) record(ctx context.Context, current *stele.Record, from uint64) error {
+func (r *versionReader) record(ctx context.Context, current *stele.Record, from uint64) error {
 	var held *RecordVersion
-	for v, err := range w.job.From.Versions(ctx, current, from) {
+	for v, err := range r.job.From.Versions(ctx, current, from) {
 		if err != nil {
 			return err
 		}
-		d, ok, err := w.log.Record(ctx, v.Logged, v.Shown == v.Logged)
+		d, ok, err := r.log.Record(ctx, v.Logged, v.Shown == v.Logged)
 		if err != nil {
 			return err
 		}
@@ -71,7 +128,7 @@ func (w *writer) record(ctx context.Context, current *stele.Record, from uint64)
 			break // it is newer than the bundle
 		}
 		if held != nil {
-			if err := w.line(held); err != nil {
+			if err := r.add(ctx, held); err != nil {
 				return err
 			}
 		}
@@ -81,23 +138,68 @@ func (w *writer) record(ctx context.Context, current *stele.Record, from uint64)
 		return nil
 	}
 	held.Current = true
-	w.counts.Records++
-	if w.job.Progress != nil {
-		w.job.Progress(1)
+	return r.add(ctx, held)
+}
+
+func (r *versionReader) add(ctx context.Context, v *RecordVersion) error {
+	if r.part == nil {
+		r.part = make([]*RecordVersion, 0, partVersions)
 	}
-	return w.line(held)
+	r.part = append(r.part, v)
+	if r.size += v.Record.StoredSize(); len(r.part) < partVersions && r.size < partBytes {
+		return nil
+	}
+	return r.send(ctx)
+}
+
+// send hands a part over.
+func (r *versionReader) send(ctx context.Context) error {
+	select {
+	case r.parts <- r.part:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	r.part, r.size = nil, 0
+	return nil
 }
 
 // line adds a line to the file of records under way.
 func (w *writer) line(v *RecordVersion) error {
+	before := len(w.lines)
 	w.lines = appendRecordLine(w.lines, v)
 	w.count++
+	w.recordBytes += len(w.lines) - before
 	w.counts.Versions++
+	if v.Current {
+		w.counts.Records++
+		if w.job.Progress != nil {
+			w.job.Progress(1)
+		}
+	}
 	w.next = place{Scheme: v.Record.ID.Scheme(), ID: v.Record.ID.String(), Version: v.Record.Version, Current: v.Current}
-	if w.count >= cmp.Or(w.job.fileLines, maxFileLines) || len(w.lines) >= maxFileBytes {
+	if w.count >= cmp.Or(w.job.fileLines, maxFileLines) || len(w.lines) >= maxFileBytes || v.Current && w.endsWith(v.Record.ID) {
 		return w.endFile()
 	}
+	if v.Current {
+		w.recordBytes = 0
+	}
 	return nil
+}
+
+// endsWith decides whether a file of records ends with a record, after its last version. The name of the record decides, not how
+// many records stand before it: so a bundle that is made after some records have changed has almost the same files as the one before,
+// and a copy of it that is kept elsewhere needs only the few that differ. The longer a record is, the more likely the file ends with
+// it, so that files have the same length on average whatever the records are.
+func (w *writer) endsWith(id stele.ID) bool {
+	usual := uint64(cmp.Or(w.job.fileBytes, usualFileBytes))
+	if uint64(len(w.lines)) < usual/2 {
+		return false
+	}
+	if uint64(w.recordBytes) >= usual {
+		return true
+	}
+	h := nameHash(id)
+	return binary.BigEndian.Uint64(h[:]) < uint64(w.recordBytes)*(math.MaxUint64/usual)
 }
 
 // endFile writes the file of records under way, if it has lines.
@@ -107,6 +209,6 @@ func (w *writer) endFile() error {
 	}
 	w.number++
 	err := w.put(fmt.Sprintf(fileRecords, w.number), w.lines)
-	w.lines, w.count = w.lines[:0], 0
+	w.lines, w.count, w.recordBytes = w.lines[:0], 0, 0
 	return err
 }

@@ -80,6 +80,44 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// A bundle that was interrupted begins anew if a record was redacted since: what is written of it has the content.
+func TestResumeRedacted(t *testing.T) {
+	h := newHouse(t)
+	h.fill(60)
+	h.put("ark:12345/a0", func(r *stele.Record) { r.Metadata["who"] = "Konrad Kept" })
+	name := filepath.Join(t.TempDir(), "b.tar")
+	for _, redact := range []string{"", "ark:12345/a0"} {
+		ctx, cancel := context.WithCancel(h.ctx)
+		j, done := h.job(), 0
+		j.fileLines = 5
+		j.Progress = func(n int) {
+			if done += n; done == 40 {
+				cancel()
+			}
+		}
+		if _, _, err := j.WriteFile(ctx, name, false); err == nil {
+			t.Fatal("it was not interrupted")
+		}
+		if part, err := os.ReadFile(name + partSuffix); err != nil || !bytes.Contains(part, []byte("Konrad")) {
+			t.Fatalf("the record is not in the part that was written: %v", err)
+		}
+		if redact != "" {
+			_, err := h.r.Redact(h.ctx, h.id(redact), 0, "a court order")
+			h.must(err)
+		}
+		j = h.job()
+		j.fileLines = 5
+		_, resumed, err := j.WriteFile(h.ctx, name, false)
+		h.must(err)
+		data, err := os.ReadFile(name)
+		h.must(err)
+		h.check(data)
+		if has := bytes.Contains(data, []byte("Konrad")); has != (redact == "") || resumed != (redact == "") {
+			t.Errorf("redacted %q: resumed %v, and the bundle has the content: %v", redact, resumed, has)
+		}
+	}
+}
+
 // Owners make bundles of what is theirs.
 func TestRights(t *testing.T) {
 	h := newHouse(t)

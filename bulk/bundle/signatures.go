@@ -60,6 +60,7 @@ func (r *reader) readCosignatures(in io.Reader) error {
 			witnesses = append(witnesses, k)
 		}
 	}
+	r.report.Cosigned = string(text)
 	r.report.Cosignatures, err = transparency.Cosignatures(r.report.Checkpoint, text, witnesses)
 	return err
 }

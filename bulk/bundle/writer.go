@@ -1,12 +1,15 @@
 package bundle
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -24,15 +27,23 @@ type Job struct {
 	Gzip bool
 	Now  time.Time
 
-	// Usage writes the lines of data/usage.jsonl, by name and month; nil: there are none.
-	Usage func(ctx context.Context, yield func(*Usage) error) error
+	// Usage yields the figures of names that begin with a prefix, by name and month, up to a month that belongs to it; nil: there are
+	// none.
+	Usage func(ctx context.Context, prefix stele.NamespaceKey, until string) iter.Seq2[Usage, error]
+
+	// Temp makes a file for what memory does not hold; nil: memory holds all.
+	Temp func() (Temp, error)
 
 	// Fixed is called once with the number of the change that the bundle is of; nil: is not.
 	Fixed func(change uint64)
 
 	Progress func(records int) // nil: is not called
 
+	begun *begun // the state that it is of; nil: the present one
+
 	fileLines int // of a file of records, in tests; 0: maxFileLines
+	fileBytes int // in tests; 0: usualFileBytes
+	held      int // bytes of figures in memory, in tests; 0: maxSpool
 }
 
 // Written is what was written.
@@ -47,7 +58,9 @@ type Written struct {
 // not in it.
 func (j *Job) Write(ctx context.Context, out io.Writer) (*Written, error) {
 	w := &writer{job: j, out: &outCounter{w: out}}
-	if err := w.fix(ctx); err != nil {
+	if b := j.begun; b != nil {
+		w.head, w.note, w.cosigned = b.Head, b.Note, b.Cosigned
+	} else if err := w.fix(ctx); err != nil {
 		return nil, err
 	}
 	return w.all(ctx, nil)
@@ -72,6 +85,8 @@ type writer struct {
 	z    *gzip.Writer
 	mark func(*marked) error // is called after each file; nil: is not
 
+	each func(name string, size int64, in io.Reader) error // takes the files; nil: they are written as an archive
+
 	head     Head
 	note     string // the signed checkpoint
 	cosigned string
@@ -81,10 +96,11 @@ type writer struct {
 	bytes    int64 // of the payload
 	log      *transparency.Disclosing
 
-	lines  []byte // of the file of records under way
-	count  int    // of these lines
-	number int    // of files of records
-	next   place  // after the last line
+	lines       []byte // of the file of records under way
+	count       int    // of these lines
+	recordBytes int    // of the last record in these lines
+	number      int    // of files of records
+	next        place  // after the last line
 }
 
 // place is how far the records are: the version after which it goes on.
@@ -129,6 +145,9 @@ func (w *writer) fix(ctx context.Context) error {
 		Form: Form, Origin: c.Origin, Generation: status.Eras[len(status.Eras)-1].Generation.String(), Changes: c.Size,
 		At: last.At.UTC().Truncate(time.Microsecond), Hosts: j.From.Hosts(),
 	}
+	if j.Usage != nil {
+		w.head.UsageUntil = usageUntil(j.Now)
+	}
 	if !j.From.All() {
 		for _, key := range j.From.Prefixes() {
 			w.head.Prefixes = append(w.head.Prefixes, Prefix{key.Scheme, key.Prefix})
@@ -169,24 +188,41 @@ func (w *writer) put(name string, data []byte) error {
 	mtime := tarTime(w.head.At)
 	h := tarHeader(folderName(w.head.Origin)+"/"+name, int64(len(data)), mtime)
 	var zero [blockSize]byte
+	if w.each != nil {
+		if err := w.each(name, int64(len(data)), bytes.NewReader(data)); err != nil {
+			return err
+		}
+	}
 	if err := w.piece(h[:], data, zero[:padding(int64(len(data)))]); err != nil {
 		return err
 	}
-	f := file{name: name, sum: sha256.Sum256(data)}
-	if len(name) > 5 && name[:5] == "data/" {
+	return w.noted(file{name: name, sum: sha256.Sum256(data)}, int64(len(data)))
+}
+
+// noted notes a file that was written.
+func (w *writer) noted(f file, size int64) error {
+	if strings.HasPrefix(f.name, "data/") {
 		w.payload = append(w.payload, f)
-		w.bytes += int64(len(data))
+		w.bytes += size
 	} else {
 		w.tags = append(w.tags, f)
 	}
 	if w.mark == nil {
 		return nil
 	}
-	return w.mark(&marked{Name: name, Sum: fmt.Sprintf("%x", f.sum), Size: int64(len(data)), End: w.out.n, Next: w.next, Counts: w.counts})
+	return w.mark(&marked{Name: f.name, Sum: fmt.Sprintf("%x", f.sum), Size: size, End: w.out.n, Next: w.next, Counts: w.counts})
 }
 
 // piece writes bytes after which writing can be taken up again: a member of gzip, if the bundle is compressed.
 func (w *writer) piece(parts ...[]byte) error {
+	list := make([]io.Reader, len(parts))
+	for i, p := range parts {
+		list[i] = bytes.NewReader(p)
+	}
+	return w.pieceFrom(list...)
+}
+
+func (w *writer) pieceFrom(parts ...io.Reader) error {
 	var out io.Writer = w.out
 	if w.job.Gzip {
 		if w.z == nil {
@@ -197,7 +233,7 @@ func (w *writer) piece(parts ...[]byte) error {
 		out = w.z
 	}
 	for _, p := range parts {
-		if _, err := out.Write(p); err != nil {
+		if _, err := io.Copy(out, p); err != nil {
 			return err
 		}
 	}
@@ -231,6 +267,9 @@ func (w *writer) front(ctx context.Context) error {
 		return err
 	}
 	lines, current, err := w.namespaceLines(ctx, spaces)
+	if err == nil { // one may be sealed since the job was made
+		err = w.job.From.Carries(ctx, current)
+	}
 	if err != nil {
 		return err
 	}
@@ -410,19 +449,4 @@ func (w *writer) finish() error {
 	}
 	var zero [2 * blockSize]byte
 	return w.piece(zero[:])
-}
-
-func (w *writer) putUsage(ctx context.Context) error {
-	var lines []byte
-	if w.job.Usage != nil {
-		err := w.job.Usage(ctx, func(u *Usage) (err error) {
-			lines, err = appendJSON(lines, u)
-			w.counts.Usage++
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return w.put(fileUsage, lines)
 }

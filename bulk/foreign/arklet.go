@@ -209,7 +209,7 @@ func (c *copied) seek() error {
 }
 
 func (c *copied) cutOff() error {
-	return failf(stele.Invalid, "import.foreign-sql-rows-cut-off", "{file} ends within the rows of a table; get the rest of it", c.w.name)
+	return failf(stele.Invalid, "import.foreign-sql-rows-cut-off", "{file} ends at line {line}, within the rows of a table; get the rest of it", c.w.name, c.w.line)
 }
 
 // read returns the next row.

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -60,7 +62,12 @@ func (b *batch) command(command, rest string, line int) error {
 	case "SESSIONSETUP":
 		return b.lines(func(int, string) error { return nil })
 	case "HOME":
-		return b.lines(func(line int, text string) error { return b.to.home(strings.TrimSpace(text), line) })
+		return b.lines(func(line int, text string) error {
+			if o, cut := b.cut(text); cut {
+				return b.to.head(bulk.Row{Line: line, Text: []byte(text), Err: failf(stele.Invalid, "", "{cause}", o.wrong())})
+			}
+			return b.to.home(strings.TrimSpace(text), line)
+		})
 	case "UNHOME":
 		return b.lines(func(_ int, text string) error { b.to.unhome(strings.TrimSpace(text)); return nil })
 	case "CREATE":
@@ -70,11 +77,26 @@ func (b *batch) command(command, rest string, line int) error {
 	case "MODIFY":
 		return b.values(rest, line, opModify)
 	case "DELETE":
+		if o, bad := b.cut(rest); bad {
+			return b.to.add(rest, line, o)
+		}
 		return b.to.add(rest, line, op{kind: opDelete})
 	case "REMOVE":
 		return b.remove(rest, line)
 	}
 	return b.broken(line, stele.Messagef("import.foreign-batch-command", `"{command}" is not a command; there are {commands}`, command, strings.Join(batchCommands, ", ")))
+}
+
+// cut refuses a command if the file ends within its last line, or if it is not UTF-8. A handle, an index or a URL that is cut off is
+// another one, and the programs that write such files end each line.
+func (b *batch) cut(texts ...string) (o op, bad bool) {
+	switch {
+	case b.w.unended():
+		return op{kind: opUnended, text: b.w.name}, true
+	case slices.ContainsFunc(texts, func(text string) bool { return !utf8.ValidString(text) }):
+		return op{kind: opNotUTF8}, true
+	}
+	return o, false
 }
 
 // lines reads the lines of a command, up to an empty one. A line of blanks does not end them.
@@ -107,7 +129,11 @@ func (b *batch) values(name string, line int, kind byte) error {
 	o := op{kind: kind}
 	var bad error
 	at := 0
+	strange := ""
 	err := b.lines(func(line int, text string) error {
+		if strange == "" && !utf8.ValidString(text) {
+			strange = text
+		}
 		if bad != nil {
 			return nil
 		}
@@ -121,6 +147,9 @@ func (b *batch) values(name string, line int, kind byte) error {
 	})
 	if err != nil {
 		return err
+	}
+	if o, cut := b.cut(name, strange); cut {
+		return b.to.add(name, line, o)
 	}
 	if bad != nil {
 		what := stele.Messagef("import.foreign-batch-line", "{command} {name}: line {line}: {cause}", commands[kind], name, at, bad)
@@ -139,6 +168,9 @@ func (b *batch) remove(rest string, line int) error {
 			return b.broken(line, stele.Messagef("import.foreign-batch-remove", "REMOVE is followed by indexes and a handle, as in REMOVE 2,3:20.500.12345/1"))
 		}
 		o.index = append(o.index, uint32(n))
+	}
+	if o, cut := b.cut(name); cut {
+		return b.to.add(strings.TrimSpace(name), line, o)
 	}
 	return b.to.add(strings.TrimSpace(name), line, o)
 }

@@ -1,8 +1,10 @@
 package foreign
 
 import (
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
@@ -79,6 +81,40 @@ func (b *builder) keep(name, value string) {
 		value = before + "\n" + value
 	}
 	b.rec.Metadata[name] = value
+}
+
+// keepLong keeps a text of a file. One that is longer than a field continues in fields with numbers, such as w3id.readme.2. What is
+// longer than these is told.
+func (s *Source) keepLong(b *builder, file, name, text string) {
+	text = strings.TrimSpace(proseOf(strings.ToValidUTF8(text, "?")))
+	for n := 1; text != "" && n <= maxContinued; n++ {
+		at, end := name, len(text)
+		if n > 1 {
+			at += "." + strconv.Itoa(n)
+		}
+		if end > stele.MaxProse {
+			for end = stele.MaxProse; !utf8.RuneStart(text[end]); end-- {
+			}
+		}
+		b.keep(at, text[:end])
+		text = text[end:]
+	}
+	if text != "" {
+		s.note("import.text-cut", "{file}: the last {count} bytes of {name} are not kept, since the text has more than {most}", file, len(text), name, maxContinued*stele.MaxProse)
+	}
+}
+
+// maxContinued is how many fields a text may take.
+const maxContinued = 20
+
+// proseOf returns a text without the control characters that a field can't have.
+func proseOf(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f {
+			return r
+		}
+		return -1
+	}, text)
 }
 
 // finish returns the record.

@@ -330,6 +330,9 @@ var crossrefProse = []string{"title", "full_title", "proceedings_title", "abstra
 
 // parseProse reads a document as [plainxml.Parse] does, except that elements of prose have all their text and no elements.
 func parseProse(text string) (*plainxml.Element, error) {
+	if root, ok := plainxml.Plain(text, crossrefLimits); ok && isProsePlain(root) {
+		return root, nil
+	}
 	d := plainxml.NewDecoder(strings.NewReader(text), crossrefLimits)
 	root := new(plainxml.Element)
 	open := []*plainxml.Element{root}
@@ -369,4 +372,17 @@ func parseProse(text string) (*plainxml.Element, error) {
 			open, texts = open[:len(open)-1], texts[:len(texts)-1]
 		}
 	}
+}
+
+// isProsePlain reports whether no element of prose has elements in it.
+func isProsePlain(e *plainxml.Element) bool {
+	if len(e.Children) > 0 && slices.Contains(crossrefProse, e.Name.Local) {
+		return false
+	}
+	for _, c := range e.Children {
+		if !isProsePlain(c) {
+			return false
+		}
+	}
+	return true
 }

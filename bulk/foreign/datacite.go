@@ -72,11 +72,11 @@ func isDataCite(head []byte) bool {
 // openDataCite opens files of DataCite.
 func openDataCite(s *Source, texts []*window) (parts []part) {
 	var identical atomic.Int64
-	s.closing = append(s.closing, func() error {
+	s.closing = append(s.closing, func() (notes []error) {
 		if n := identical.Load(); n > 0 {
-			return stele.Messagef("import.datacite-identical", "{count} identifiers are said to name the same thing as a record (IsIdenticalTo); they are in the metadata datacite.isidenticalto, and are not made aliases: 'stele update NAME --alias OTHER' does", n)
+			notes = append(notes, stele.Messagef("import.datacite-identical", "{count} identifiers are said to name the same thing as a record (IsIdenticalTo); they are in the metadata datacite.isidenticalto, and are not made aliases: 'stele update NAME --alias OTHER' does", n))
 		}
-		return nil
+		return notes
 	})
 	for i, w := range texts {
 		parts = append(parts, newJSONPart(s, w, s.kinds[i], dataciteItems, func(row *bulk.Row) {

@@ -56,14 +56,14 @@ func (p *dumpPart) pair() (key, data []byte, line int, ok bool, err error) {
 			return nil, nil, line, false, err
 		}
 		if !ok && !p.ended {
-			return nil, nil, line, false, failf(stele.Invalid, "import.foreign-dump-cut-off", "{file} ends before DATA=END; get the rest of it", w.name)
+			return nil, nil, line, false, failf(stele.Invalid, "import.foreign-dump-cut-off", "{file} ends at line {line}, before DATA=END; get the rest of it", w.name, w.line)
 		}
 		p.ended = true
 		return nil, nil, line, false, nil
 	}
 	second, longer, ok := w.nextLine()
 	if !ok {
-		return nil, nil, line, false, failf(stele.Invalid, "import.foreign-dump-cut-off", "{file} ends before DATA=END; get the rest of it", w.name)
+		return nil, nil, line, false, failf(stele.Invalid, "import.foreign-dump-cut-off", "{file} ends at line {line}, before DATA=END; get the rest of it", w.name, w.line)
 	}
 	if size := max(long, longer); size > 0 {
 		return nil, nil, line, true, &rowError{tooLong(size, maxLine)}

@@ -39,6 +39,7 @@ type Exported struct {
 	Hidden  int // records that are reserved or for some readers only; for Handle servers those that are withdrawn too
 	Choices int // records with several locations, of which the file has the first
 	Unsaid  int // records of which the file can't say all; for DataCite and EZID
+	Rules   int // of namespaces, that were written for web servers
 }
 
 // Export writes the handles among the records whose identifiers begin with one of the prefixes. A Handle

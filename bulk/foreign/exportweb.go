@@ -26,21 +26,21 @@ const (
 const maxPartial = 100_000
 
 // ExportWeb writes the redirects of the records whose identifiers begin with one of the prefixes, for a web server: of each name in the
-// spellings that its scheme knows, to the first location of the record. It leaves out records that are reserved or for some
-// readers only, and the rules of namespaces, of which it tells once. Told, progress and the result are those of [Export].
+// spellings that its scheme knows, to the first location of the record; and the rules of their namespaces, as far as a web server can follow
+// them. It leaves out records that are reserved or for some readers only. Told, progress and the result are those of [Export].
 func ExportWeb(ctx context.Context, from bulk.Source, keys []stele.NamespaceKey, schemes *stele.Schemes, out io.Writer, to Target, told func(name string, what error), progress func(rows int)) (Exported, error) {
-	x := &webExport{from: from, keys: keys, schemes: schemes, out: out, told: told, progress: progress, statuses: make(map[int]bool)}
+	x := &webExport{from: from, keys: keys, schemes: schemes, out: out, to: to, told: told, progress: progress, statuses: make(map[int]bool)}
 	for ns, err := range from.Namespaces(ctx) {
 		if err != nil {
 			return x.done, err
 		}
 		x.spaces = append(x.spaces, ns)
-		if len(ns.Rules) > 0 && slices.ContainsFunc(keys, func(key stele.NamespaceKey) bool {
-			return key.Scheme == "" || ns.Scheme == key.Scheme && strings.HasPrefix(ns.Prefix, key.Prefix)
-		}) {
-			told(ns.Prefix, stele.Messagef("export.web-rules", "its {count} rules are left out: such a file has registered names only", len(ns.Rules)))
-		}
 	}
+	x.prepareRules(func(ns *stele.Namespace) bool {
+		return slices.ContainsFunc(keys, func(key stele.NamespaceKey) bool {
+			return key.Scheme == "" || ns.Scheme == key.Scheme && strings.HasPrefix(ns.Prefix, key.Prefix)
+		})
+	})
 	write := x.nginx
 	if to == Htaccess {
 		write = x.htaccess
@@ -55,10 +55,13 @@ type webExport struct {
 	keys     []stele.NamespaceKey
 	schemes  *stele.Schemes
 	out      io.Writer
+	to       Target
 	told     func(string, error)
 	progress func(int)
 	lines    int // of the first pass
 	spaces   []*stele.Namespace
+	sets     []webSet  // the rules that are exported, also those that the file can't have
+	rules    []webRule // in the order in which they are tried
 	done     Exported
 	statuses map[int]bool
 	partial  []redirect
@@ -69,9 +72,9 @@ type webExport struct {
 type redirect struct {
 	path    string // of the name, decoded, with a slash before
 	url     string // "" if it is gone
-	status  int
-	fold    bool // letters of the path are the same in either case
-	partial bool // what follows the path is appended to the URL
+	status  int    // 0 if the record leads nowhere: no rule answers for its name
+	fold    bool   // letters of the path are the same in either case
+	partial bool   // what follows the path is appended to the URL
 }
 
 // each calls f with the redirects of all records. Only the first time it counts and tells.
@@ -141,7 +144,7 @@ func (x *webExport) redirects(rec *stele.Record, first bool) (list []redirect) {
 		})
 		if len(targets) == 0 {
 			count(&x.done.Others)
-			return nil
+			return x.unanswered(rec)
 		}
 		if len(targets) > 1 {
 			count(&x.done.Choices)
@@ -163,7 +166,7 @@ func (x *webExport) redirects(rec *stele.Record, first bool) (list []redirect) {
 	for _, r := range list {
 		if r.url != "" && !isPlainURL(r.url) {
 			tell(stele.Messagef("export.web-url", "it is left out: its location has characters that such a file can't say"))
-			return nil
+			return x.unanswered(rec)
 		}
 	}
 	var all []redirect
@@ -194,6 +197,22 @@ func (x *webExport) redirects(rec *stele.Record, first bool) (list []redirect) {
 		count(&x.done.Records)
 	}
 	return all
+}
+
+// unanswered returns lines for a record without a redirect, for whose names rules would answer otherwise.
+func (x *webExport) unanswered(rec *stele.Record) (list []redirect) {
+	for _, id := range rec.Names() {
+		if !x.answeredByRule(id) {
+			continue
+		}
+		paths, host := x.paths(id)
+		for _, path := range paths {
+			if isPlainPath(path) && (host == "" || host == x.host) {
+				list = append(list, redirect{path: path, fold: x.folds(id)})
+			}
+		}
+	}
+	return list
 }
 
 // statusOf returns the status of redirects in the namespace of a name; 0 if it has none of its own.
@@ -306,6 +325,13 @@ func (x *webExport) htaccess(ctx context.Context) error {
 	if err := x.each(ctx, true, write); err != nil {
 		return err
 	}
+	for i := range x.rules { // the resolver tries them before partial names
+		b.Reset()
+		apacheRule(&b, &x.rules[i])
+		if _, err := x.out.Write(b.Bytes()); err != nil {
+			return err
+		}
+	}
 	for _, r := range x.partial {
 		if err := write(r); err != nil {
 			return err
@@ -325,6 +351,10 @@ func rule(b *bytes.Buffer, r redirect) {
 		flags = "NC," + flags
 	}
 	fmt.Fprintf(b, `RewriteRule "^%s%s" `, pattern(strings.TrimPrefix(r.path, "/")), end)
+	if r.status == 0 {
+		b.WriteString("- [L]\n")
+		return
+	}
 	if r.url == "" {
 		fmt.Fprintf(b, "- [R=%d,%s]\n", r.status, flags)
 		return
@@ -342,7 +372,7 @@ const nginxHead = `# Redirects of persistent identifiers for nginx. Include this
 # Strings of a map are looked up without regard to case. For many names set map_hash_max_size and map_hash_bucket_size.
 `
 
-// nginx writes a map for each status.
+// nginx writes a map of paths to a status and a URL.
 func (x *webExport) nginx(ctx context.Context) error {
 	seed := maphash.MakeSeed()
 	var seen []uint64
@@ -361,41 +391,29 @@ func (x *webExport) nginx(ctx context.Context) error {
 	}
 	seen = nil
 	isTwin := func(r redirect) bool { return twins[maphash.String(seed, strings.ToLower(r.path))] }
-	statuses := make([]int, 0, len(x.statuses))
-	for s := range x.statuses {
-		statuses = append(statuses, s)
-	}
-	slices.Sort(statuses)
-	var use strings.Builder
-	for _, s := range statuses {
-		if s == http.StatusGone {
-			fmt.Fprintf(&use, "#     if ($stele_%d) { return %d; }\n", s, s)
-			continue
-		}
-		fmt.Fprintf(&use, "#     if ($stele_%d) { return %d $stele_%d; }\n", s, s, s)
-	}
-	if _, err := fmt.Fprintf(x.out, nginxHead, use.String()); err != nil {
+	if _, err := fmt.Fprintf(x.out, nginxHead, x.nginxUse()); err != nil {
 		return err
 	}
-	for _, s := range statuses {
-		if err := x.nginxMap(ctx, s, isTwin); err != nil {
-			return err
-		}
+	if err := x.nginxTypes(); err != nil {
+		return err
 	}
-	return nil
+	return x.nginxMap(ctx, isTwin)
 }
 
-// nginxMap writes the map of one status. Paths that differ in case only are written as patterns, which are looked up with regard to
-// case, but one after the other: so the others are strings.
-func (x *webExport) nginxMap(ctx context.Context, status int, isTwin func(redirect) bool) error {
-	if _, err := fmt.Fprintf(x.out, "map $uri $stele_%d {\n    default \"\";\n", status); err != nil {
+// nginxMap writes the map of paths. Paths that differ in case only are written as patterns, which are looked up with regard to
+// case, but one after the other: so the others are strings. Strings come before patterns, wherever they stand.
+func (x *webExport) nginxMap(ctx context.Context, isTwin func(redirect) bool) error {
+	if _, err := io.WriteString(x.out, "map $uri $stele {\n    default \"\";\n"); err != nil {
 		return err
 	}
 	write := func(r redirect) error {
-		if r.status != status {
-			return nil
+		value := ""
+		switch {
+		case r.url != "":
+			value = fmt.Sprintf("%d %s", r.status, strings.ReplaceAll(r.url, "$", "%24"))
+		case r.status != 0:
+			value = fmt.Sprint(r.status)
 		}
-		value := cmp.Or(strings.ReplaceAll(r.url, "$", "%24"), "gone")
 		key := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(r.path)
 		switch {
 		case !r.partial && !r.fold && isTwin(r):
@@ -415,6 +433,18 @@ func (x *webExport) nginxMap(ctx context.Context, status int, isTwin func(redire
 	}
 	if err := x.each(ctx, false, write); err != nil {
 		return err
+	}
+	for _, r := range x.rules { // the resolver tries them before partial names
+		mark, value := "~", nginxAnswer(r.number, r.choices[0])
+		if r.fold {
+			mark = "~*"
+		}
+		if len(r.choices) > 1 {
+			value = fmt.Sprintf("$stele_%d", r.number)
+		}
+		if _, err := fmt.Fprintf(x.out, "    \"%s%s$\" \"%s\";\n", mark, r.expression, value); err != nil {
+			return err
+		}
 	}
 	for _, r := range x.partial {
 		if err := write(r); err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk/foreign"
 	"github.com/stele-id/stele/internal/servertest"
+	"github.com/stele-id/stele/rules"
 	"github.com/stele-id/stele/scheme/all"
 )
 
@@ -125,28 +127,150 @@ func written(t *testing.T, from *listed, to foreign.Target) string {
 func wantAnswers(t *testing.T, at string, asked map[string]string) {
 	t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	for path, want := range asked {
-		res, err := client.Do(&http.Request{Method: "GET", URL: &url.URL{Scheme: "http", Host: at, Opaque: path}, Host: "purl.org"})
+	for question, want := range asked {
+		path, accept, _ := strings.Cut(question, " ") // and what the client accepts
+		request := &http.Request{Method: "GET", URL: &url.URL{Scheme: "http", Host: at, Opaque: path}, Host: "purl.org", Header: make(http.Header)}
+		if accept != "" {
+			request.Header.Set("Accept", accept)
+		}
+		res, err := client.Do(request)
 		if err != nil {
 			t.Fatal(path, err)
 		}
 		_ = res.Body.Close()
 		got := fmt.Sprintf("%d %s", res.StatusCode, res.Header.Get("Location"))
 		if strings.ReplaceAll(got, "%24", "$") != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
+			t.Errorf("%s: %s, want %s", question, got, want)
 		}
 	}
 }
 
-// TestWebRules: the rules of a namespace are told and left out, once for each namespace that is exported.
+// ruledRegistry has rules of each kind, what a web server must answer by them to a client that accepts something, and what is told.
+func ruledRegistry(t *testing.T) (from *listed, asked map[string]string, told []string) {
+	t.Helper()
+	to := func(url string, status int) stele.Target {
+		return stele.Target{Service: stele.N2L, URL: url, Status: status, Order: 100, Preference: 10}
+	}
+	typed := func(url, media string, order uint16) stele.Target {
+		return stele.Target{Service: stele.N2L, URL: url, Type: media, Order: order, Preference: 10}
+	}
+	from = &listed{spaces: []*stele.Namespace{
+		{Scheme: "ark", Prefix: "ark:12345/x5", Status: 303, Rules: []stele.Rule{
+			{Pattern: "HP_{number:digit,7}", Targets: []stele.Target{to("https://example.org/hp?n={number}#$1", 0)}},
+			{Pattern: "{name:word}.{form=ttl|owl}", Targets: []stele.Target{to("https://example.org/$a/{form}/{name}", 301)}},
+			{Pattern: "gone/{rest0:any,0-}", Targets: []stele.Target{to("", 410)}},
+			{Pattern: "any/{all:any}", Targets: []stele.Target{to("https://example.org/all/{all}", 0)}},
+			{Pattern: "q/{all:any}", Targets: []stele.Target{to("https://example.org/?q={all}&x=y", 307)}},
+			{Pattern: "V{number:digit}", Fold: true, Targets: []stele.Target{to("https://example.org/v/{rest}?id={id}", 0)}},
+			{Pattern: "up{word:upper}", Targets: []stele.Target{to("https://example.org/{word:lower}", 0)}},
+			{Pattern: "t{number:digit}", Targets: []stele.Target{typed("https://example.org/{number}.html", "text/html", 10), typed("https://example.org/{number}.ttl", "text/turtle", 20)}},
+			{Pattern: "o{number:digit}", Targets: []stele.Target{to("https://example.org/{number}", 0), typed("https://example.org/{number}.rdf", "application/rdf+xml", 110)}},
+		}},
+		{Scheme: "ark", Prefix: "ark:12345/x5any/below/"},
+		{Scheme: "hdl", Prefix: "10.5072/", Rules: []stele.Rule{
+			{Pattern: "N{number:digit}", Targets: []stele.Target{to("https://example.org/n/{number}", 0)}},
+			{Pattern: "W{word:alnum}", Targets: []stele.Target{to("https://example.org/w/{word}", 0)}},
+		}},
+		{Scheme: "purl", Prefix: "https://purl.org/x/", Rules: []stele.Rule{{Pattern: "{name:segment}", Targets: []stele.Target{to("https://example.org/x/{name}", 0)}}}},
+	}}
+	add := func(name string, state stele.State, targets ...stele.Target) {
+		id, err := web(t).Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from.records = append(from.records, &stele.Record{ID: id, State: state, Targets: targets})
+	}
+	add("ark:12345/x5HP_0000001", stele.Active, to("https://example.org/registered", 302))
+	add("ark:12345/x5HP_0000002", stele.Withdrawn)
+	add("ark:12345/x5HP_0000003", stele.Active) // leads nowhere: no rule answers in its place
+	add("ark:12345/x5HP_0000004", stele.Reserved, to("https://example.org/reserved", 0))
+	partial := to("https://example.org/partial/", 308)
+	partial.Partial = true
+	add("ark:12345/x5any", stele.Active, partial)
+	add("ark:12345/x5", stele.Active, partial)
+	const html, turtle, xml = " text/html", " text/turtle", " application/rdf+xml"
+	asked = map[string]string{
+		"/ark:12345/x5HP_0000005": "303 https://example.org/hp?n=0000005#$1", "/ark:/12345/x5HP_0000005": "303 https://example.org/hp?n=0000005#$1",
+		"/ark:12345/x5HP_0000001": "302 https://example.org/registered", "/ark:12345/x5HP_0000002": "410 ", "/ark:12345/x5HP_0000003": "404 ",
+		"/ark:12345/x5HP_0000004": "303 https://example.org/hp?n=0000004#$1", "/ark:12345/x5HP_1": "308 https://example.org/partial/HP_1", "/ark:12345/x5hp_0000005": "308 https://example.org/partial/hp_0000005",
+		"/ark:12345/x5a-b_c.owl": "301 https://example.org/$a/owl/a-b_c", "/ark:12345/x5a.owl?a=b": "301 https://example.org/$a/owl/a?a=b", "/ark:12345/x5a.owls": "308 https://example.org/partial/a.owls",
+		"/ark:12345/x5gone/": "410 ", "/ark:12345/x5gone/a/b": "410 ",
+		"/ark:12345/x5any/a/b.c": "303 https://example.org/all/a/b.c", "/ark:12345/x5any": "308 https://example.org/partial/",
+		"/ark:12345/x5any/below/a": "308 https://example.org/partial//below/a", "/ark:12345/x5any/%0d%0aSet-Cookie:%20a=b": "404 ",
+		"/ark:12345/x5q/a": "307 https://example.org/?q=a&x=y", "/ark:12345/x5q/a?b=c&d": "307 https://example.org/?q=a&x=y&b=c&d", "/ark:12345/x5q/a&b=c": "308 https://example.org/partial/q/a&b=c",
+		"/ark:12345/x5v12": "303 https://example.org/v/v12?id=ark:12345/x5v12", "/ark:12345/x5V12": "303 https://example.org/v/V12?id=ark:12345/x5V12", "/ark:12345/X5V12": "404 ",
+		"/ark:12345/x5t1": "303 https://example.org/1.html", "/ark:12345/x5t1 */*": "303 https://example.org/1.html", "/ark:12345/x5t1" + turtle: "303 https://example.org/1.ttl", "/ark:12345/x5t1" + html: "303 https://example.org/1.html",
+		"/ark:12345/x5t1 text/html;q=0.5, text/turtle": "303 https://example.org/1.ttl", "/ark:12345/x5t1 text/html,text/turtle": "303 https://example.org/1.html", "/ark:12345/x5t1" + xml: "406 ",
+		"/ark:12345/x5t1 image/png, TEXT/Turtle;charset=utf-8;q=0.3": "303 https://example.org/1.ttl", "/ark:12345/x5t1 text/*": "303 https://example.org/1.html", "/ark:12345/x5t1 text/turtle;q=0, */*;q=0.1": "303 https://example.org/1.html",
+		"/ark:12345/x5o1": "303 https://example.org/1", "/ark:12345/x5o1" + html: "303 https://example.org/1", "/ark:12345/x5o1" + xml: "303 https://example.org/1.rdf", "/ark:12345/x5o1 text/html, application/rdf+xml;q=0.9": "303 https://example.org/1.rdf",
+		"/10.5072/N15": "302 https://example.org/n/15", "/10.5072/n15": "302 https://example.org/n/15", "/doi:10.5072/N15": "302 https://example.org/n/15", "/10.5072/Wx": "404 ",
+		"/x/a.b": "302 https://example.org/x/a.b", "/x/a/b": "404 ", "/x/a%20b": "404 ",
+	}
+	narrowed := func(number int, pattern, captures string) string {
+		return fmt.Sprintf("its rule %d, %s, answers in the file for fewer names: for none whose %s would have to be percent-encoded", number, pattern, captures)
+	}
+	return from, asked, []string{
+		"ark:12345/x5: " + narrowed(3, "gone/{rest0:any,0-}", "rest0"), "ark:12345/x5: " + narrowed(4, "any/{all:any}", "all"), "ark:12345/x5: " + narrowed(5, "q/{all:any}", "all"),
+		`ark:12345/x5: its rule 7, up{word:upper}, is left out: a web server can't put "word" into the URL as the rule does: with its letters in one case, or percent-encoded`,
+		`10.5072/: its rule 2, W{word:alnum}, is left out: a web server can't put "word" into the URL as the rule does: with its letters in one case, or percent-encoded`,
+		"https://purl.org/x/: " + narrowed(1, "{name:segment}", "name"),
+	}
+}
+
+// ruled returns the file for a web server, of a registry with rules.
+func ruled(t *testing.T, from *listed, to foreign.Target, want []string) string {
+	t.Helper()
+	for _, ns := range from.spaces {
+		rules.Check(web(t), ns, func(path string, err error) { t.Errorf("%s: %s: %v", ns.Prefix, path, err) })
+	}
+	var b bytes.Buffer
+	var told []string
+	done, err := foreign.ExportWeb(t.Context(), from, []stele.NamespaceKey{{}}, web(t), &b, to, func(name string, what error) { told = append(told, name+": "+what.Error()) }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (foreign.Exported{Records: 4, Others: 1, Hidden: 1, Rules: 10}); done != want {
+		t.Errorf("%+v was written, want %+v", done, want)
+	}
+	if to == foreign.Htaccess {
+		want = slices.Insert(slices.Clone(want), 0, "ark:12345/x5: its rule 1, HP_{number:digit,7}, does not pass on queries in the file: its URL has a fragment")
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("told:\n%s\nwant:\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+	}
+	return b.String()
+}
+
+// TestWebRules: rules that a web server can't follow are told and left out, in the namespaces that are exported.
 func TestWebRules(t *testing.T) {
-	spaces := []*stele.Namespace{{Scheme: "ark"}, {Scheme: "ark", Prefix: "ark:12345/x5", Rules: make([]stele.Rule, 2)}, {Scheme: "ark", Prefix: "ark:54321", Rules: make([]stele.Rule, 1)}}
+	word := func(pattern, url string) stele.Rule {
+		return stele.Rule{Pattern: pattern, Targets: []stele.Target{{Service: stele.N2L, URL: url}}}
+	}
+	spaces := []*stele.Namespace{
+		{Scheme: "ark", Prefix: "ark:12345/x5", Rules: []stele.Rule{
+			word("a%20{n:digit}", "https://example.org/{n}"), word("c{n:digit}", "https://example.org/{n}"),
+			word("{a:digit,1}{b:digit,1}{c:digit,1}{d:digit,1}{e:digit,1}{f:digit,1}{g:digit,1}{h:digit,1}{i:digit,1}", "https://example.org/{rest}"),
+			{Pattern: "l{n:digit}", Targets: []stele.Target{{Service: stele.N2L, URL: "https://example.org/{n}", Language: "en"}, {Service: stele.N2L, URL: "https://example.org/pt/{n}", Language: "pt"}}},
+		}},
+		{Scheme: "ark", Prefix: "ark:12345/x6", Rules: make([]stele.Rule, 2)},
+		{Scheme: "ark", Prefix: "ark:54321", Rules: make([]stele.Rule, 1)},
+	}
+	for i := range 200 { // the rules of a namespace do not answer for those below
+		spaces = append(spaces, &stele.Namespace{Scheme: "ark", Prefix: fmt.Sprintf("ark:12345/x5c%03d/below", i)})
+	}
+	want := []string{
+		"ark:12345/x5: its rule 1, a%20{n:digit}, is left out: its pattern has a percent sign, and web servers look up names that are decoded",
+		"ark:12345/x5: its rule 2, c{n:digit}, is left out: it would be a line of more than 4000 bytes",
+		"ark:12345/x5: its rule 3, {a:digit,1}{b:digit,1}{c:digit,1}{d:digit,1}{e:digit,1}{f:digit,1}{g:digit,1}{h:digit,1}{i:digit,1}, is left out: it has more captures than a web server can refer to",
+		"ark:12345/x5: its rule 4, l{n:digit}, does not choose by language in the file",
+		"ark:12345/x6: its 2 rules are left out: at byte 0: is missing; write what follows the namespace's prefix, such as HP_{number:digit,7}",
+	}
 	for _, to := range []foreign.Target{foreign.Htaccess, foreign.NginxMap} {
 		var told []string
-		_, err := foreign.ExportWeb(t.Context(), &listed{spaces: spaces}, []stele.NamespaceKey{{Scheme: "ark", Prefix: "ark:12345"}}, web(t), new(bytes.Buffer), to,
+		done, err := foreign.ExportWeb(t.Context(), &listed{spaces: spaces}, []stele.NamespaceKey{{Scheme: "ark", Prefix: "ark:12345"}}, web(t), new(bytes.Buffer), to,
 			func(name string, what error) { told = append(told, name+": "+what.Error()) }, nil)
-		if err != nil || len(told) != 1 || told[0] != "ark:12345/x5: its 2 rules are left out: such a file has registered names only" {
-			t.Errorf("%s: %v, %q", to, err, told)
+		if err != nil || done.Rules != 1 || !slices.Equal(told, want) {
+			t.Errorf("%s: %v, %+v,\n%s", to, err, done, strings.Join(told, "\n"))
 		}
 	}
 }
@@ -175,12 +299,11 @@ func TestWebChanged(t *testing.T) {
 	}
 }
 
-// TestNginxMap: nginx redirects by the file as the registry does.
-func TestNginxMap(t *testing.T) {
-	from, asked := webRegistry(t)
+// startNginx starts nginx with a file, as the head of the file says, and returns its address.
+func startNginx(t *testing.T, text string) string {
+	t.Helper()
 	folder := t.TempDir()
-	text := written(t, from, foreign.NginxMap)
-	var use strings.Builder // what the file's head says
+	var use strings.Builder
 	for line := range strings.Lines(text) {
 		if line, ok := strings.CutPrefix(line, "#     "); ok {
 			use.WriteString(line)
@@ -191,12 +314,38 @@ func TestNginxMap(t *testing.T) {
 	}
 	at := "127.0.0.1:" + servertest.FreePort(t)
 	servertest.Nginx(t, at, folder, "include {folder}/stele.map;\nserver { listen "+at+"; root {folder}/www;\n"+use.String()+"}")
-	wantAnswers(t, at, asked)
+	return at
+}
+
+// TestNginxMap: nginx redirects by the file as the registry does.
+func TestNginxMap(t *testing.T) {
+	from, asked := webRegistry(t)
+	wantAnswers(t, startNginx(t, written(t, from, foreign.NginxMap)), asked)
+}
+
+// TestNginxRules: the same with rules.
+func TestNginxRules(t *testing.T) {
+	from, asked, told := ruledRegistry(t)
+	asked["/ark:12345/x5HP_0000005?a=b"] = "303 https://example.org/hp?n=0000005&a=b#$1"
+	wantAnswers(t, startNginx(t, ruled(t, from, foreign.NginxMap, told)), asked)
 }
 
 // TestHtaccess: Apache httpd redirects by the file as the registry does.
 func TestHtaccess(t *testing.T) {
 	from, asked := webRegistry(t)
+	wantAnswers(t, startApache(t, written(t, from, foreign.Htaccess)), asked)
+}
+
+// TestHtaccessRules: the same with rules.
+func TestHtaccessRules(t *testing.T) {
+	from, asked, told := ruledRegistry(t)
+	asked["/ark:12345/x5HP_0000005?a=b"] = "303 https://example.org/hp?n=0000005#$1"
+	wantAnswers(t, startApache(t, ruled(t, from, foreign.Htaccess, told)), asked)
+}
+
+// startApache starts Apache httpd with a file, and returns its address.
+func startApache(t *testing.T, text string) string {
+	t.Helper()
 	folder := t.TempDir()
 	root := filepath.Join(folder, "www")
 	if err := os.Mkdir(root, 0o755); err != nil {
@@ -205,7 +354,7 @@ func TestHtaccess(t *testing.T) {
 	for dir := folder; dir != filepath.Clean(os.TempDir()) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		_ = os.Chmod(dir, 0o755) // the server gives up its rights
 	}
-	if err := os.WriteFile(filepath.Join(root, ".htaccess"), []byte(written(t, from, foreign.Htaccess)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(root, ".htaccess"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	at := "127.0.0.1:" + servertest.FreePort(t)
@@ -232,5 +381,5 @@ Require all granted
 		t.Fatal(err)
 	}
 	servertest.Start(t, at, "apache2", "-f", file, "-X")
-	wantAnswers(t, at, asked)
+	return at
 }

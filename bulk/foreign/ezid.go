@@ -138,6 +138,9 @@ func (r *ezidBlocks) read() (item, error) {
 			if size > maxRow {
 				return item{line: line, err: tooLong(size, maxRow)}, nil
 			}
+			if !ok && w.unended() {
+				return item{line: line, text: text, err: failf(stele.Invalid, "", "{cause}", errUnended(w.name))}, nil
+			}
 			return item{line: line, text: text}, nil
 		case len(one) == 0 || line == 0 && one[0] == '#':
 			continue
@@ -158,7 +161,7 @@ func (s *Source) ezidBlock(row *bulk.Row) {
 		row.Err = failf(stele.Invalid, "import.ezid-block-nameless", "the block does not begin with :: and an identifier")
 		return
 	}
-	elements, err := anvl.Parse(string(rest))
+	elements, err := anvl.ParseFrom(string(rest), row.Line+1)
 	if err != nil {
 		row.Err = err
 		return
@@ -231,6 +234,8 @@ func (r *ezidXML) begin() error {
 			end = "?>"
 		case bytes.HasPrefix(head, []byte("<!--")):
 			end = "-->"
+		case bytes.HasPrefix(head, []byte("<!")):
+			return failf(stele.Invalid, "import.xml-declaration", "{file}: the document type declaration at line {line} is not read; leave it out", w.name, w.line)
 		default:
 			return r.broken(recordsBegin)
 		}
@@ -258,7 +263,7 @@ func (r *ezidXML) upTo(mark string) (text []byte, size int, err error) {
 			if err := w.failure(); err != nil {
 				return nil, 0, err
 			}
-			return nil, 0, failf(stele.Invalid, "import.ezid-xml-cut-off", "{file} is cut off: {mark} is missing at its end; get the rest of it", w.name, mark)
+			return nil, 0, failf(stele.Invalid, "import.ezid-xml-cut-off", "{file} is cut off at line {line}: {mark} is missing there; get the rest of it", w.name, w.line, mark)
 		}
 	}
 }
@@ -266,7 +271,7 @@ func (r *ezidXML) upTo(mark string) (text []byte, size int, err error) {
 func (r *ezidXML) broken(want string) error {
 	w := r.w
 	if w.ended() {
-		return failf(stele.Invalid, "import.ezid-xml-cut-off", "{file} is cut off: {mark} is missing at its end; get the rest of it", w.name, recordsEnd)
+		return failf(stele.Invalid, "import.ezid-xml-cut-off", "{file} is cut off at line {line}: {mark} is missing there; get the rest of it", w.name, w.line, recordsEnd)
 	}
 	return failf(stele.Invalid, "import.ezid-xml-broken", "{file} is not a batch download of EZID in XML at line {line}: {expected} should stand there", w.name, w.line, want)
 }
@@ -305,7 +310,13 @@ func readEZIDRecord(text []byte) (name string, elements []anvl.Element, err erro
 	if !utf8.Valid(text) {
 		return "", nil, failf(stele.Invalid, "import.ezid-not-utf-8", "the record is not UTF-8")
 	}
-	dec := plainxml.NewDecoder(bytes.NewReader(text), plainxml.Limits{Bytes: maxRow, Token: maxRow, Elements: 100_000})
+	limits := plainxml.Limits{Bytes: maxRow, Token: maxRow, Elements: 100_000}
+	if root, ok := plainxml.Plain(string(text), limits); ok {
+		if elements, ok := plainEZIDElements(root); ok {
+			return strings.TrimSpace(root.Get("identifier")), elements, nil
+		}
+	}
+	dec := plainxml.NewDecoder(bytes.NewReader(text), limits)
 	var value strings.Builder
 	depth, begins, inner := 0, int64(0), false // inner: the element has others within
 	seen := make(map[string]bool)
@@ -351,6 +362,30 @@ func readEZIDRecord(text []byte) (name string, elements []anvl.Element, err erro
 		}
 	}
 }
+
+// plainEZIDElements returns the elements of a record; false if one has others within, or is none.
+func plainEZIDElements(root *plainxml.Element) ([]anvl.Element, bool) {
+	if len(root.Children) > anvl.MaxElements {
+		return nil, false
+	}
+	elements := make([]anvl.Element, len(root.Children))
+	for i, e := range root.Children {
+		label := e.Get("name")
+		if e.Name.Local != "element" || label == "" || len(e.Children) > 0 {
+			return nil, false
+		}
+		elements[i] = anvl.Element{Label: label, Value: e.Text}
+		for k := range min(i, maxCompared) {
+			if elements[k].Label == label {
+				return nil, false
+			}
+		}
+	}
+	return elements, len(elements) <= maxCompared
+}
+
+// maxCompared is how many elements are compared with each other.
+const maxCompared = 100
 
 func attribute(t xml.StartElement, name string) string {
 	for _, a := range t.Attr {

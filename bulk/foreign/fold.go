@@ -36,15 +36,17 @@ type prefixAt struct {
 
 // The kinds of what is done with a record.
 const (
-	opSet    = iota // it has these values and no others
-	opErase         // it is gone, if it was there
-	opPut           // it has this value too (a row of SQL)
-	opCreate        // as opSet, if it is not there
-	opAdd           // it has these values too, if their indexes are free
-	opModify        // these values replace those with their indexes
-	opRemove        // the values with these indexes are gone
-	opDelete        // it is gone; it must be there
-	opFault         // something about it can't be read
+	opSet     = iota // it has these values and no others
+	opErase          // it is gone, if it was there
+	opPut            // it has this value too (a row of SQL)
+	opCreate         // as opSet, if it is not there
+	opAdd            // it has these values too, if their indexes are free
+	opModify         // these values replace those with their indexes
+	opRemove         // the values with these indexes are gone
+	opDelete         // it is gone; it must be there
+	opFault          // something about it can't be read
+	opUnended        // the file of this name ends with it, and it may be cut off
+	opNotUTF8        // it is not text
 )
 
 // commands are what batch files call kinds.
@@ -57,7 +59,7 @@ type op struct {
 	name   string // in its spelling
 	values []hdl.Value
 	index  []uint32 // of opRemove
-	text   string   // of opFault
+	text   string   // of opFault; the file of opUnended
 }
 
 const (
@@ -70,7 +72,7 @@ const (
 )
 
 func newFolded(s *Source, texts []*window) *folded {
-	return &folded{s: s, texts: texts, prefixes: make(map[string]prefixAt), sorter: newSorter(s.o.TempDir, s.o.Memory)}
+	return &folded{s: s, texts: texts, prefixes: make(map[string]prefixAt), sorter: s.newSorter()}
 }
 
 func (f *folded) close() error { return f.sorter.close() }

@@ -17,6 +17,7 @@ type folding struct {
 	line   int
 
 	unknown    bool  // something can't be read
+	full       bool  // it would have more values than a record can, so that what is done with them is not followed
 	registered *base // what the commands began with; nil if it does not count any more
 	changed    bool  // something of it was changed
 
@@ -51,6 +52,9 @@ func (f *folded) fold(list []entry, registered *base) (rows []bulk.Row, size int
 			continue
 		}
 		o, err := parseOp(e.data)
+		if e.err != nil {
+			return []bulk.Row{{Line: o.line, Err: e.err}}, len(e.data)
+		}
 		if err != nil { // we wrote it
 			n.refuse(&o, err)
 			n.unknown = true
@@ -72,6 +76,9 @@ func (f *folded) fold(list []entry, registered *base) (rows []bulk.Row, size int
 func (n *folding) end() []bulk.Row {
 	known := n.registered != nil && n.registered.rec != nil
 	switch {
+	case n.full:
+		err := failf(stele.Invalid, "import.foreign-too-many-values", "{name} is left out, because it would have more than {most} values", stele.Quote(n.name), stele.MaxValues)
+		return append(n.rows, bulk.Row{Line: n.line, Err: err})
 	case n.unknown && n.there:
 		err := failf(stele.Invalid, "import.foreign-record-incomplete", "{name} is left out, because a part of it can't be read; correct that part, and import the file again", stele.Quote(n.name))
 		return append(n.rows, bulk.Row{Line: n.line, Err: err})
@@ -98,7 +105,7 @@ func (n *folding) find(index uint32) int {
 
 // replace makes these all values of the record. It is as it was registered no longer.
 func (n *folding) replace(values []hdl.Value, there bool) {
-	n.values, n.there, n.changed = values, there, true
+	n.values, n.there, n.changed, n.full = values, there, true, false
 	if n.registered != nil {
 		clear(n.registered.kept)
 	}
@@ -122,6 +129,9 @@ func (n *folding) do(o *op) {
 			return
 		}
 		n.refuse(o, failf(stele.NotFound, "import.foreign-not-registered", "{command} {name}: that handle is not registered, and these files do not create it; import the file that creates it, or a dump, before this one", command, o.name))
+		return
+	}
+	if n.full = n.full || n.overfills(o); n.full && o.kind > opErase && o.kind != opCreate && o.kind != opDelete {
 		return
 	}
 	switch o.kind {
@@ -153,10 +163,38 @@ func (n *folding) do(o *op) {
 		n.remove(o)
 	case opDelete:
 		n.replace(nil, false)
+	case opUnended, opNotUTF8:
+		n.unknown = true
+		n.refuse(o, failf(stele.Invalid, "", "{cause}", o.wrong()))
 	case opFault:
 		n.unknown = true
 		n.refuse(o, failf(stele.Invalid, "", "{cause}", stele.ReceivedMessage("import.foreign-part-unreadable", o.text, nil)))
 	}
+}
+
+// overfills reports whether a record has too many values to search them for what is done with it, or would have: each thing that is done
+// with values looks at all of them.
+func (n *folding) overfills(o *op) bool {
+	switch o.kind {
+	case opPut, opAdd:
+		return len(n.values)+len(o.values) > stele.MaxValues
+	case opModify, opRemove:
+		return len(n.values) > stele.MaxValues
+	}
+	return false
+}
+
+// wrong says why what is done can't be what was meant.
+func (o *op) wrong() error {
+	if o.kind == opUnended {
+		return errUnended(o.text)
+	}
+	return stele.Messagef("import.not-utf8", "the text is not UTF-8; convert the file to UTF-8, and import it again")
+}
+
+// errUnended refuses the last record of a file whose writers end each line.
+func errUnended(file string) error {
+	return stele.Messagef("import.record-unended", "{file} does not end with a line end, so that its last record may be cut off; get the rest of it, or end its last line", file)
 }
 
 // imported returns the values of a command without those that are left out, if the record is a registered one, which

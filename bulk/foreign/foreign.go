@@ -11,6 +11,7 @@
 package foreign
 
 import (
+	"bytes"
 	"io"
 	"maps"
 	"slices"
@@ -87,13 +88,17 @@ type Source struct {
 	missing []string
 	seen    map[string]bool // prefixes
 	notes   []error
+	unnoted int     // notes beyond those that are kept
 	number  uint64  // of the import, if an earlier run has begun
 	checks  []Check // tests that the files bring along
 	future  *future // what the files say, together; for tests
 	err     error
+	aliases aliases
 
-	progress func() int64   // how much is read, if the files do not say it; may be nil
-	closing  []func() error // what to tell after all was read; nil for nothing
+	sorters  []*sorter        // of the parts
+	done     int64            // what Done said last
+	progress func() int64     // how much is read, if the files do not say it; may be nil
+	closing  []func() []error // what to tell after all was read
 }
 
 // part is one thing that is read from its beginning to its end: a file, or what was sorted.
@@ -143,6 +148,18 @@ func (s *Source) recognise(w *window) (Format, error) {
 	if err := w.failure(); err != nil {
 		return unknown, err
 	}
+	if wide := bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")); wide {
+		kind, err := s.recogniseText(w, (&window{name: w.name, in: bytes.NewReader(head), line: 1}).decoded().peekText(recognised))
+		if err == nil && kind != CSV {
+			err = failf(stele.Invalid, "import.foreign-utf-16", "{file} begins with the byte order mark of UTF-16; convert it to UTF-8, as 'iconv -f UTF-16 -t UTF-8' does", w.name)
+		}
+		return kind, err
+	}
+	return s.recogniseText(w, head)
+}
+
+// recogniseText finds out the same by the beginning of the text.
+func (s *Source) recogniseText(w *window, head []byte) (Format, error) {
 	if s.system == nil {
 		var kind Format
 		if s.system, kind = systemOf(s.o.System, head); s.system == nil {
@@ -245,15 +262,32 @@ func (s *Source) SkipTo(end int64, line int) error {
 	return nil
 }
 
-// Done implements [bulk.Rows].
-func (s *Source) Done() (read int64) {
+// Done implements [bulk.Rows]. Files that are sorted are read to their end before the first row comes, so of these
+// it counts what came out of the sorter.
+func (s *Source) Done() int64 {
 	if s.progress != nil {
 		return s.progress()
 	}
+	read, added, pulled := int64(0), int64(0), int64(0)
 	for _, f := range s.files {
 		read += f.Read.Load()
 	}
-	return read
+	for _, sorter := range s.sorters {
+		added += sorter.added
+		pulled += sorter.pulled
+	}
+	if added > 0 {
+		read = int64(float64(read) * float64(pulled) / float64(added))
+	}
+	s.done = max(s.done, read) // a part that is not sorted may come first
+	return s.done
+}
+
+// newSorter returns a sorter whose progress counts.
+func (s *Source) newSorter() *sorter {
+	made := newSorter(s.o.TempDir, s.o.Memory)
+	s.sorters = append(s.sorters, made)
+	return made
 }
 
 // Close removes what was made for sorting.
@@ -273,10 +307,12 @@ func (s *Source) Report() Report {
 	if n := s.persons.Load(); n > 0 {
 		notes = append(notes, stele.Messagef("import.foreign-persons-left-out", "{count} IP addresses of persons who made links were left out", n))
 	}
+	notes = append(notes, s.aliasCycles()...)
 	for _, f := range s.closing {
-		if note := f(); note != nil {
-			notes = append(notes, note)
-		}
+		notes = append(notes, f()...)
+	}
+	if s.unnoted > 0 {
+		notes = append(notes, stele.Messagef("import.foreign-notes-more", "{count} more notes like these are not listed; import the files in smaller parts to see all", s.unnoted))
 	}
 	return Report{Admins: s.admins.Load(), Secrets: s.secrets.Load(), Missing: s.missing, Notes: notes}
 }
@@ -284,11 +320,13 @@ func (s *Source) Report() Report {
 // maxNotes bounds what is told beside rejected rows.
 const maxNotes = 100
 
-// note tells something that is not about one record.
+// note tells something that is not about one record. Notes beyond maxNotes are counted.
 func (s *Source) note(code, text string, args ...any) {
-	if len(s.notes) < maxNotes {
-		s.notes = append(s.notes, stele.Messagef(code, text, args...))
+	if len(s.notes) >= maxNotes {
+		s.unnoted++
+		return
 	}
+	s.notes = append(s.notes, stele.Messagef(code, text, args...))
 }
 
 // prefix takes a homed prefix, 0.NA/20.500.12345, and returns the row of its namespace, if one is to be made.

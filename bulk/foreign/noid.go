@@ -27,7 +27,7 @@ const (
 
 // openNOID opens files of Noid, Nog and egg.
 func openNOID(s *Source, texts []*window) []part {
-	return []part{&noidPart{s: s, o: &s.o, texts: texts, numbered: numberedMark(s.o.Schemes), sorter: newSorter(s.o.TempDir, s.o.Memory)}}
+	return []part{&noidPart{s: s, o: &s.o, texts: texts, numbered: numberedMark(s.o.Schemes), sorter: s.newSorter()}}
 }
 
 // noidPart reads files of Noid, Nog and egg. Their databases are sorted by keys, of which a name has
@@ -293,6 +293,10 @@ func (p *noidPart) next() (*bulk.Block, error) {
 		}
 		p.done++
 		row := bulk.Row{Line: firstLine(list)}
+		if row.Err = list[0].err; row.Err != nil {
+			b.Rows = append(b.Rows, row)
+			continue
+		}
 		for _, e := range list {
 			row.Text = append(binary.AppendUvarint(row.Text, uint64(len(e.data))), e.data...)
 		}

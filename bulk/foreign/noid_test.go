@@ -512,9 +512,9 @@ func TestNOIDRefuses(t *testing.T) {
 		"hello\n":                                   "does not begin as",
 		"VERSION=3\nformat=print\n":                 "ends before HEADER=END",
 		"VERSION=2\nHEADER=END\n":                   "only version 3",
-		"VERSION=3\nformat=print\nHEADER=END\n a\n": "ends before DATA=END",
-		"VERSION=3\nHEADER=END\n 61\n 62\n":         "ends before DATA=END",
-		"# id: a\n# hexid: 61\n61: 62\n":            "ends within",
+		"VERSION=3\nformat=print\nHEADER=END\n a\n": "before DATA=END",
+		"VERSION=3\nHEADER=END\n 61\n 62\n":         "before DATA=END",
+		"# id: a\n# hexid: 61\n61: 62\n":            "within",
 		"{\"template\":":                            "not the state of a minter",
 		"{} {}":                                     "more than the state",
 	} {

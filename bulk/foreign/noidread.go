@@ -20,7 +20,6 @@ func readNOIDDump(w *window, take func(noidPair, error) error) error {
 	if err != nil {
 		return err
 	}
-	cutOff := failf(stele.Invalid, "import.foreign-dump-cut-off", "{file} ends before DATA=END; get the rest of it", w.name)
 	for {
 		pair := noidPair{line: w.line}
 		first, long, ok := w.nextLine()
@@ -32,7 +31,7 @@ func readNOIDDump(w *window, take func(noidPair, error) error) error {
 			if err := w.failure(); err != nil {
 				return err
 			}
-			return cutOff
+			return failf(stele.Invalid, "import.foreign-dump-cut-off", "{file} ends at line {line}, before DATA=END; get the rest of it", w.name, w.line)
 		}
 		var bad error
 		if size := max(long, longer); size > 0 {
@@ -154,6 +153,9 @@ func readNOIDInfo(w *window, take func(noidPair, error) error) error {
 			if err := w.failure(); err != nil {
 				return err
 			}
+			if begun && bad == nil && w.unended() {
+				bad = failf(stele.Invalid, "", "{cause}", errUnended(w.name))
+			}
 			return end()
 		}
 		if remarks && bytes.HasPrefix(text, []byte("#")) {
@@ -203,7 +205,7 @@ func readEggIDs(w *window, bind func(program, id, element string, value []byte, 
 				return err
 			}
 			if begun {
-				return failf(stele.Invalid, "import.egg-cut-off", "{file} ends within the elements of {name}; get the rest of it", w.name, stele.Quote(id))
+				return failf(stele.Invalid, "import.egg-cut-off", "{file} ends at line {line}, within the elements of {name}; get the rest of it", w.name, w.line, stele.Quote(id))
 			}
 			return nil
 		}

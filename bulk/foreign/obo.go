@@ -116,7 +116,7 @@ type oboFolder struct {
 
 func openOBO(s *Source, texts []*window) []part {
 	return []part{&rowsPart{s: s, load: func() ([]bulk.Row, error) {
-		files, err := readTree(texts, s.kinds, OBOTree, isOBOFile)
+		files, err := s.readTree(texts, OBOTree, isOBOFile)
 		if err != nil {
 			return nil, err
 		}
@@ -163,6 +163,7 @@ func (s *Source) oboRows(base string, texts []treeFile) (rows []bulk.Row) {
 		rows = append(rows, s.oboFolder(base, f, tally, comments)...)
 	}
 	rows = append(rows, s.oboSettle(files, tally)...)
+	s.tellW3ID(rows, tally)
 	s.oboChecks(base, files, rows)
 	return rows
 }
@@ -281,15 +282,19 @@ func (s *Source) oboFolder(base string, f *oboFolder, tally *w3idTally, entries 
 	had := len(result.Rules)
 	var made w3idTally // redirects are counted once, whatever the number of their folders
 	rows = s.w3idNamespace(&w3idFolder{path: f.path, file: f.file}, o, result, false, &made)
-	tally.rules += made.rules
-	tally.spaces += made.spaces
+	var ruled []*oboEntry
 	for i, e := range of {
 		switch lost := had > len(result.Rules) && e.kind != "exact"; {
 		case lost:
 			e.lost = true
 		case !idle[list[i]]:
-			e.read = true
+			if e.read = true; e.kind != "exact" {
+				ruled = append(ruled, e)
+			}
 		}
+	}
+	for _, space := range made.spaces {
+		tally.spaces = append(tally.spaces, w3idSpace{ns: space.ns, entries: ruled})
 	}
 	for _, r := range result.Records {
 		name := o.Base + r.Name // a path on the server, as a URL
@@ -302,9 +307,7 @@ func (s *Source) oboFolder(base string, f *oboFolder, tally *w3idTally, entries 
 		b.rec.Targets = r.Targets
 		if e := entries[oboKey(r.Line, r.Text)]; e != nil {
 			b.keep("obo.idspace", e.file.idspace)
-			if text := cutText(strings.ToValidUTF8(e.comment, "?"), stele.MaxProse); text != "" {
-				b.keep("obo.comment", text)
-			}
+			s.keepLong(b, e.file.name, "obo.comment", e.comment)
 		}
 		rows = append(rows, bulk.Row{Line: r.Line, Text: []byte(r.Text), Record: b.finish("obo")})
 	}
@@ -339,7 +342,6 @@ func (s *Source) oboSettle(files []*oboFile, tally *w3idTally) (rows []bulk.Row)
 			}
 		}
 	}
-	s.tellW3ID(tally)
 	if comments > 0 {
 		s.note("import.obo-comments", "{count} blocks of comments are not kept, since what they stand at became rules, which have no metadata", comments)
 	}

@@ -354,33 +354,39 @@ func (r *oboReader) entry(n *yaml.Node) {
 }
 
 // commentsIn returns the comments at a part of a file and in it, without their marks.
-func commentsIn(nodes ...*yaml.Node) (text string) {
+func commentsIn(nodes ...*yaml.Node) string { return strings.Join(commentLines(nil, nodes...), "\n") }
+
+// commentLines appends these comments, each line by itself: a file may be one long comment.
+func commentLines(list []string, nodes ...*yaml.Node) []string {
 	for _, n := range nodes {
 		for _, c := range []string{n.HeadComment, n.LineComment, n.FootComment} {
 			for line := range strings.Lines(c) {
-				text = joined(text, strings.Trim(line, "# \t\n"))
+				if line = strings.Trim(line, "# \t\n"); line != "" {
+					list = append(list, line)
+				}
 			}
 		}
-		text = joined(text, commentsIn(n.Content...))
+		list = commentLines(list, n.Content...)
 	}
-	return text
+	return list
 }
 
 // comments gives the comments that are not at redirects to the first redirect of one name, whose record keeps them.
 func (r *oboReader) comments(root *yaml.Node, top map[string]pair) {
 	own := *root
 	own.Content = nil
-	text := commentsIn(&own)
+	list := commentLines(nil, &own)
 	for _, key := range sortedKeys(top) {
-		text = joined(text, commentsIn(top[key].key))
+		list = commentLines(list, top[key].key)
 		value := *top[key].value
 		if key == "entries" || key == "products" {
 			value.Content = nil
 		}
 		if key != "base_redirect" {
-			text = joined(text, commentsIn(&value))
+			list = commentLines(list, &value)
 		}
 	}
+	text := strings.Join(list, "\n")
 	all := r.f.all()
 	if i := slices.IndexFunc(all, func(e *oboEntry) bool { return e.kind == "exact" }); i >= 0 {
 		all[i].comment = joined(text, all[i].comment)

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"io"
@@ -130,7 +131,7 @@ type purlDomain struct {
 }
 
 func newPURLPart(s *Source, texts []*window) *purlPart {
-	return &purlPart{s: s, texts: texts, sorter: newSorter(s.o.TempDir, s.o.Memory), known: make(map[string]bool), links: make(map[string]string), bases: make(map[string]purlSaid)}
+	return &purlPart{s: s, texts: texts, sorter: s.newSorter(), known: make(map[string]bool), links: make(map[string]string), bases: make(map[string]purlSaid)}
 }
 
 func (p *purlPart) close() error { return p.sorter.close() }
@@ -164,23 +165,21 @@ func (p *purlPart) join() error {
 			wanted[key] = true
 		}
 	}
-	again := newSorter(p.s.o.TempDir, p.s.o.Memory)
+	again := p.s.newSorter()
 	defer func() { p.sorter = again }()
 	defer p.sorter.close()
 	for {
-		key, list, err := p.sorter.next()
+		e, err := p.sorter.step()
 		if err == io.EOF {
 			return again.sort()
 		} else if err != nil {
 			return err
 		}
-		for _, e := range list {
-			if found, err := parsePURLEntry(e.data); err == nil && wanted[key] && !found.past {
-				p.bases[key], _ = readPURL(found.text) // one that can't be read leads nowhere
-			}
-			if err := again.add(e.key, e.seq, e.data); err != nil {
-				return err
-			}
+		if found, err := parsePURLEntry(e.data); err == nil && wanted[e.key] && !found.past {
+			p.bases[e.key], _ = readPURL(found.text) // one that can't be read leads nowhere
+		}
+		if err := again.add(e.key, e.seq, e.data); err != nil {
+			return err
 		}
 	}
 }
@@ -214,7 +213,7 @@ func (p *purlPart) take(domain int, past bool, line int, text []byte) error {
 	}
 	e := purlEntry{line: line, domain: domain, past: past, text: text}
 	p.seq++
-	return p.sorter.add(key, p.seq, e.append(nil))
+	return p.sorter.add(key, p.seq, e.append(make([]byte, 0, len(text)+maxEntryHead)))
 }
 
 // mayBeLink reports whether a PURL can be of the types clone and chain. In XML a number can stand for a letter.
@@ -246,6 +245,9 @@ type purlEntry struct {
 	past   bool
 	text   []byte
 }
+
+// maxEntryHead is how much append writes before the text.
+const maxEntryHead = 2*binary.MaxVarintLen64 + 1
 
 func (e *purlEntry) append(b []byte) []byte {
 	b = appendNumber(appendNumber(b, uint64(e.line)), uint64(e.domain))
@@ -304,7 +306,11 @@ func (p *purlPart) next() (*bulk.Block, error) {
 		}
 		p.done++
 		first, err := parsePURLEntry(list[0].data)
-		row := bulk.Row{Line: first.line, Err: err}
+		row := bulk.Row{Line: first.line, Err: cmp.Or(list[0].err, err)}
+		if row.Err != nil {
+			b.Rows = append(b.Rows, row)
+			continue
+		}
 		row.Text = append(binary.AppendUvarint(row.Text, uint64(len(key))), key...)
 		for _, e := range list {
 			row.Text = append(binary.AppendUvarint(row.Text, uint64(len(e.data))), e.data...)

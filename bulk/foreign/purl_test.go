@@ -3,6 +3,8 @@ package foreign_test
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -434,6 +436,34 @@ func FuzzPURL(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestSortedProgress tells how far an import is whose file is read to its end before its first row comes.
+func TestSortedProgress(t *testing.T) {
+	var batch bytes.Buffer
+	batch.WriteString("<purls>")
+	for i := range 30_000 {
+		fmt.Fprintf(&batch, "<purl id=\"/x/n%07d\" type=\"302\"><target url=\"https://example.org/objects/%d\"/></purl>\n", i, i)
+	}
+	batch.WriteString("</purls>")
+	s, err := foreign.Open(opened(t, batch.Bytes()), foreign.Options{System: "purlz", Prefix: "https://purl.org", Schemes: knownPURLs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var told []int64
+	for {
+		b, err := s.Next()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		told = append(told, b.Read)
+	}
+	if size := int64(batch.Len()); len(told) < 3 || !slices.IsSorted(told) || told[0] == 0 || told[0] > size/2 || told[len(told)-1] != size {
+		t.Errorf("of %d bytes it says %d", size, told)
+	}
 }
 
 func BenchmarkPURLs(b *testing.B) {

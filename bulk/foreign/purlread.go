@@ -54,13 +54,17 @@ func (f *purlFile) object() error {
 	if len(p.domains) >= maxDomains {
 		return failf(stele.Invalid, "import.purl-too-many-domains", "the files have more than {most} objects with PURLs; import some of them, and then the others", maxDomains)
 	}
-	domain, present := len(p.domains), false
+	domain, present, ours := len(p.domains), false, false
+	line := w.line
 	p.domains = append(p.domains, purlDomain{said: make(stele.Metadata)})
 	for first := true; ; first = false {
 		w.space()
 		switch {
 		case w.peek() == '}':
 			w.byte()
+			if !ours {
+				return failf(stele.Invalid, "import.purl-object-unknown", "{file}: the object at line {line} has neither purls nor history, as files of purl.org do", w.name, line)
+			}
 			if d := &p.domains[domain]; present && d.name != "" {
 				p.known[strings.ToLower(strings.TrimSuffix(d.name, "/"))] = true
 			}
@@ -81,6 +85,7 @@ func (f *purlFile) object() error {
 		switch isList := w.peek() == '['; {
 		case isList && (name == "purls" || name == "history"):
 			w.byte()
+			ours = true
 			present = present || name == "purls"
 			err = f.list(domain, name == "history")
 		default:

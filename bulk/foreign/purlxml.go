@@ -50,6 +50,9 @@ type purlBatch struct {
 	p      *purlPart
 	cut    xmlCutter
 	domain int
+
+	text []byte   // for one
+	open []string // for one
 }
 
 // The root of a batch, and the path of an element that is a PURL.
@@ -68,7 +71,7 @@ func (p *purlPart) readXML(w *window) error {
 	if bytes.HasPrefix(text.peekText(3), []byte("\xef\xbb\xbf")) {
 		text.take(3)
 	}
-	b := &purlBatch{p, xmlCutter{text}, len(p.domains)}
+	b := &purlBatch{p: p, cut: xmlCutter{text}, domain: len(p.domains)}
 	p.domains = append(p.domains, purlDomain{})
 	return b.read()
 }
@@ -123,8 +126,9 @@ func isNothing(text []byte, declared bool) bool {
 
 // one cuts out a PURL whose first tag was read. No more than maxRow of it is in memory.
 func (b *purlBatch) one(piece xmlPiece, line int) error {
-	text, size := bytes.Clone(piece.raw), len(piece.raw)
-	open := []string{piece.local}
+	text, size := append(b.text[:0], piece.raw...), len(piece.raw)
+	open := append(b.open[:0], piece.local)
+	defer func() { b.text, b.open = text, open }()
 	for piece.kind == xmlStart && len(open) > 0 {
 		q, err := b.cut.next()
 		if err == io.EOF {
@@ -156,17 +160,57 @@ func (b *purlBatch) one(piece xmlPiece, line int) error {
 // isXML reports whether what a file says of a PURL is an element, and not an object.
 func isXML(text []byte) bool { return len(text) > 0 && text[0] == '<' }
 
-// plainID finds the attribute id of a PURL whose tag has nothing that needs a reader of XML, as almost all are.
-var plainID = regexp.MustCompile(`^<purl(?:\s+[a-z]+\s*=\s*(?:"[^"<&]*"|'[^'<&]*'))*?\s+id\s*=\s*(?:"([^"<&\s]+)"|'([^'<&\s]+)')[\s/>]`)
+// plainID returns the attribute id of a PURL whose tag has nothing that needs a reader of XML, as almost all have; "" if it is not such
+// a tag, or has no such attribute.
+func plainID(text []byte) string {
+	rest, ok := bytes.CutPrefix(text, []byte("<purl"))
+	for ok {
+		trimmed := bytes.TrimLeft(rest, " \t\r\n")
+		if len(trimmed) == len(rest) {
+			break
+		}
+		end := bytes.IndexByte(trimmed, '=')
+		if end < 0 || end+2 > len(trimmed) {
+			break
+		}
+		name, quote := trimmed[:end], trimmed[end+1]
+		value := trimmed[end+2:]
+		if !isLower(name) || quote != '"' && quote != '\'' {
+			break
+		}
+		if end = bytes.IndexByte(value, quote); end < 0 {
+			break
+		}
+		value, rest = value[:end], value[end+1:]
+		if bytes.IndexByte(value, '<') >= 0 || bytes.IndexByte(value, '&') >= 0 {
+			break
+		}
+		if string(name) == "id" {
+			if bytes.ContainsAny(value, " \t\r\n") || len(rest) == 0 || !bytes.ContainsRune([]byte(" \t\r\n/>"), rune(rest[0])) {
+				break
+			}
+			return string(value)
+		}
+	}
+	return ""
+}
+
+// isLower reports whether a name is of lower-case letters of ASCII alone.
+func isLower(name []byte) bool {
+	for _, c := range name {
+		if c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return len(name) > 0
+}
 
 // purlName returns the name of a PURL.
 func purlName(text []byte) (string, error) {
 	name, ok := "", true
 	if !isXML(text) {
 		name, ok = textMember(text, "name")
-	} else if m := plainID.FindSubmatch(text); m != nil {
-		name = string(append(m[1], m[2]...))
-	} else {
+	} else if name = plainID(text); name == "" {
 		said, err := readPURLXML(text)
 		if err != nil {
 			return "", err
@@ -181,16 +225,18 @@ func purlName(text []byte) (string, error) {
 
 // readPURLXML reads a PURL of a batch.
 func readPURLXML(text []byte) (said purlSaid, err error) {
-	root, err := plainxml.Parse(bytes.NewReader(text), plainxml.Limits{Bytes: maxRow, Token: maxRow, Depth: maxPURLDepth})
+	root, err := plainxml.ParseText(string(text), plainxml.Limits{Bytes: maxRow, Token: maxRow, Depth: maxPURLDepth})
 	if err != nil {
 		return said, failf(stele.Invalid, "import.purl-broken", "the PURL can't be read: {cause}", stele.Reason(err))
 	}
-	r := &purlElement{said: &said, other: make(map[string][]string)}
+	r := &purlElement{said: &said}
 	r.read(root, []string{purlRoot})
 	if len(r.other) > stele.MaxFields {
 		return said, tooManyMembers(len(r.other))
 	}
-	said.other = make(map[string]string, len(r.other))
+	if len(r.other) > 0 {
+		said.other = make(map[string]string, len(r.other))
+	}
 	for name, values := range r.other {
 		said.other[name] = strings.Join(values, "\n")
 	}
@@ -208,29 +254,21 @@ func (r *purlElement) read(e *plainxml.Element, path []string) {
 	said := r.said
 	path = append(path, e.Name.Local)
 	text := strings.TrimSpace(e.Text)
-	known := map[string]*string(nil)
 	var list *[]string
-	switch strings.Join(path, "/") {
-	case purlPath:
-		known = map[string]*string{"id": &said.name, "type": &said.kind}
-	case "purls/purl/target":
-		known = map[string]*string{"url": &said.target}
-	case "purls/purl/seealso":
-		known = map[string]*string{"url": &said.see}
-	case "purls/purl/basepurl":
-		known = map[string]*string{"path": &said.base}
+	where := strings.Join(path, "/")
+	switch where {
 	case "purls/purl/maintainers/uid":
 		list = &said.users
 	case "purls/purl/maintainers/gid":
 		list = &said.groups
 	}
 	for _, a := range e.Attr {
-		switch to := known[a.Name.Local]; {
+		switch to := said.attribute(where, a.Name.Local); {
 		case a.Name.Space == "xmlns" || a.Name == xml.Name{Local: "xmlns"}: // says nothing of the PURL
 		case to != nil && *to == "":
 			*to = strings.TrimSpace(a.Value)
 		default:
-			r.other[a.Name.Local] = append(r.other[a.Name.Local], a.Value)
+			r.add(a.Name.Local, a.Value)
 		}
 	}
 	for _, child := range e.Children {
@@ -241,8 +279,33 @@ func (r *purlElement) read(e *plainxml.Element, path []string) {
 	case list != nil:
 		*list = append(*list, text)
 	default:
-		r.other[e.Name.Local] = append(r.other[e.Name.Local], text)
+		r.add(e.Name.Local, text)
 	}
+}
+
+// attribute returns where an attribute of an element with a path is kept; nil if it is not known.
+func (s *purlSaid) attribute(path, name string) *string {
+	switch path + "@" + name {
+	case purlPath + "@id":
+		return &s.name
+	case purlPath + "@type":
+		return &s.kind
+	case purlPath + "/target@url":
+		return &s.target
+	case purlPath + "/seealso@url":
+		return &s.see
+	case purlPath + "/basepurl@path":
+		return &s.base
+	}
+	return nil
+}
+
+// add keeps a text that is not known.
+func (r *purlElement) add(name, text string) {
+	if r.other == nil {
+		r.other = make(map[string][]string)
+	}
+	r.other[name] = append(r.other[name], text)
 }
 
 // tooManyMembers refuses a PURL that says more than a record can have.

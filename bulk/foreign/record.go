@@ -87,6 +87,7 @@ func (s *Source) build(row *bulk.Row, name string, values []stele.HandleValue) {
 		return
 	}
 	row.Record = rec
+	s.noteAlias(rec, row.Line)
 	if s.o.Merges {
 		row.Patch = document.AppendRecord(nil, rec)
 	}

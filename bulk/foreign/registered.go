@@ -196,6 +196,9 @@ func (f *folded) rowOf(b *base, line int, there bool, stored []hdl.Value) bulk.R
 	if row.Err = report.Err("import", rec.ID); row.Err != nil {
 		return row
 	}
+	if rec.State == stele.Active {
+		f.s.noteAlias(&rec, line)
+	}
 	if b.done {
 		row.Err = bulk.ErrUnchanged
 		return row

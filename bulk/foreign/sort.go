@@ -25,6 +25,7 @@ type entry struct {
 	key  string
 	seq  uint64
 	data []byte
+	err  error // why the entries of the key are not handed over; see next
 }
 
 func compareEntries(a, b entry) int {
@@ -42,6 +43,8 @@ type sorter struct {
 	heap   runs
 	ahead  *entry
 	at     int // in list, if all is in memory
+
+	added, pulled int64 // bytes of entries
 }
 
 func newSorter(dir string, memory int) *sorter {
@@ -49,7 +52,8 @@ func newSorter(dir string, memory int) *sorter {
 }
 
 func (s *sorter) add(key string, seq uint64, data []byte) error {
-	s.list = append(s.list, entry{key, seq, data})
+	s.list = append(s.list, entry{key: key, seq: seq, data: data})
+	s.added += int64(len(data))
 	if s.size += len(key) + len(data) + 64; s.size < s.memory {
 		return nil
 	}
@@ -145,7 +149,8 @@ func (s *sorter) pull() (entry, error) {
 	return e, nil
 }
 
-// next returns all entries of the next key.
+// next returns all entries of the next key. If they are too many, or too large together, it returns the first of them alone, with an
+// error and the place of the last one, so that one record can be refused and the others are read.
 func (s *sorter) next() (key string, list []entry, err error) {
 	for size := 0; ; {
 		e, err := s.step()
@@ -158,10 +163,19 @@ func (s *sorter) next() (key string, list []entry, err error) {
 			s.ahead = &e
 			return key, list, nil
 		}
-		if size += len(e.data); len(list) >= maxOps || size > maxOpBytes {
-			return "", nil, failf(stele.Invalid, "import.foreign-too-many-changes", "the files change {name} more than {most} times, or by more than {bytes} bytes; make a new dump, and import that", stele.Quote(e.key), maxOps, maxOpBytes)
+		key = e.key
+		if size += len(e.data); len(list) < maxOps && size <= maxOpBytes && (len(list) == 0 || list[0].err == nil) {
+			list = append(list, e)
+			continue
 		}
-		key, list = e.key, append(list, e)
+		if len(list) == 0 {
+			list = []entry{e}
+		}
+		if list[0].err == nil {
+			list = []entry{list[0]} // the memory of the others is free
+			list[0].err = failf(stele.Invalid, "import.foreign-too-many-changes", "the files change {name} more than {most} times, or by more than {bytes} bytes; make a new dump, and import that", stele.Quote(key), maxOps, maxOpBytes)
+		}
+		list[0].seq = e.seq
 	}
 }
 
@@ -171,7 +185,9 @@ func (s *sorter) step() (entry, error) {
 		s.ahead = nil
 		return e, nil
 	}
-	return s.pull()
+	e, err := s.pull()
+	s.pulled += int64(len(e.data))
+	return e, err
 }
 
 func (s *sorter) close() error {
@@ -212,7 +228,7 @@ func (r *run) read() error {
 	if err != nil {
 		return err
 	}
-	r.entry = entry{string(key), seq, data}
+	r.entry = entry{key: string(key), seq: seq, data: data}
 	return nil
 }
 
@@ -262,7 +278,7 @@ func (o *op) append(b []byte) []byte {
 			b = appendNumber(b, uint64(i))
 		}
 		return b
-	case opFault:
+	case opFault, opUnended, opNotUTF8:
 		return append(b, o.text...)
 	}
 	return hdl.AppendValues(b, o.values)
@@ -295,7 +311,7 @@ func parseOp(b []byte) (o op, err error) {
 			o.index = append(o.index, uint32(n))
 		}
 		return o, nil
-	case opFault:
+	case opFault, opUnended, opNotUTF8:
 		o.text = string(b)
 		return o, nil
 	}

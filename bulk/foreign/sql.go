@@ -26,11 +26,16 @@ type sqlReader struct {
 	columns map[string][]string // by table, as CREATE TABLE has them
 	types   map[string]string   // of columns, by table and name
 	found   bool                // one of the tables
+	told    map[string]bool     // tables and columns that are not read
+}
+
+func newSQLReader(to *folded) *sqlReader {
+	return &sqlReader{to: to, columns: make(map[string][]string), types: make(map[string]string), told: make(map[string]bool)}
 }
 
 func readSQL(w *window, to *folded) error {
 	head := w.peekText(4096)
-	r := &sqlReader{to: to, columns: make(map[string][]string), types: make(map[string]string)}
+	r := newSQLReader(to)
 	r.lexer = lexer{w: w, mysql: isMySQL(head), ansi: ansi.Match(head)}
 	for {
 		t, err := r.next()
@@ -128,7 +133,7 @@ func (r *sqlReader) rest() error {
 }
 
 // names reads names in parentheses, if they stand here.
-func (r *sqlReader) names() (list []string, err error) {
+func (r *sqlReader) names(table string) (list []string, err error) {
 	t, err := r.peek()
 	if err != nil || !t.is("(") {
 		return nil, err
@@ -146,12 +151,17 @@ func (r *sqlReader) names() (list []string, err error) {
 			return nil, r.unexpected(t, "the name of a column")
 		}
 		if len(list) > maxColumns {
-			return nil, r.unexpected(t, "fewer columns")
+			return nil, r.columnsMost(table)
 		}
 	}
 }
 
-const maxColumns = 100
+const maxColumns = maxTableColumns
+
+// columnsMost refuses a table that is none of a Handle server, before it takes memory.
+func (r *sqlReader) columnsMost(table string) error {
+	return failf(stele.Invalid, "import.foreign-sql-columns", "{file}, line {line}: the table {table} has more than {most} columns", r.w.name, r.w.line, table, maxColumns)
+}
 
 // create reads the columns of CREATE TABLE.
 func (r *sqlReader) create() error {
@@ -192,7 +202,7 @@ func (r *sqlReader) create() error {
 		case first && t.kind == tokenName && (t.quoted || !slices.Contains([]string{"PRIMARY", "UNIQUE", "KEY", "CONSTRAINT", "INDEX", "FULLTEXT", "FOREIGN", "CHECK"}, strings.ToUpper(string(t.text)))):
 			name := r.usual(string(t.text))
 			if columns = append(columns, name); len(columns) > maxColumns {
-				return r.unexpected(t, "fewer columns")
+				return r.columnsMost(table)
 			}
 			if t, err = r.peek(); err != nil {
 				return err
@@ -220,6 +230,10 @@ func (r *sqlReader) ended(t token, err error) error {
 func (r *sqlReader) layout(table string, given []string) ([]string, error) {
 	usual, ours := sqlTables[table]
 	if !ours {
+		if !r.told[table] {
+			r.told[table] = true
+			r.to.s.note("import.foreign-sql-table-skipped", "{file}: the table {table} is not one of a Handle server, and is left out; if it is one under another name, say so with --map {table}=handles", r.w.name, stele.Quote(table))
+		}
 		return nil, nil
 	}
 	r.found = true
@@ -235,6 +249,18 @@ func (r *sqlReader) layout(table string, given []string) ([]string, error) {
 			return nil, failf(stele.Invalid, "import.foreign-sql-column-missing", "{file}, line {line}: the table {table} has the columns {columns}, and {missing} is not among them; say which it is with --map COLUMN={missing}",
 				r.w.name, r.w.line, table, strings.Join(columns, ", "), name)
 		}
+	}
+	var left []string
+	for _, name := range columns {
+		if at := table + "." + name; !slices.Contains(usual, name) && !r.told[at] {
+			r.told[at] = true
+			left = append(left, stele.Quote(name))
+		}
+	}
+	if len(left) > 0 {
+		const most = 20
+		count := len(left)
+		r.to.s.note("import.foreign-sql-columns-skipped", "{file}: {count} columns of the table {table} mean nothing to a Handle server, and are left out: {columns}", r.w.name, count, table, strings.Join(left[:min(most, count)], ", "))
 	}
 	return columns, nil
 }
@@ -255,7 +281,7 @@ func (r *sqlReader) insert() error {
 	if err != nil {
 		return err
 	}
-	given, err := r.names()
+	given, err := r.names(table)
 	if err != nil {
 		return err
 	}
@@ -347,7 +373,7 @@ func (r *sqlReader) copy() error {
 	if err != nil {
 		return err
 	}
-	given, err := r.names()
+	given, err := r.names(table)
 	if err != nil {
 		return err
 	}
@@ -384,7 +410,7 @@ func (r *sqlReader) copy() error {
 			if err := r.w.failure(); err != nil {
 				return err
 			}
-			return failf(stele.Invalid, "import.foreign-sql-cut-off", "{file} ends within the rows of {table}; get the rest of it", r.w.name, table)
+			return failf(stele.Invalid, "import.foreign-sql-cut-off", "{file} ends at line {line}, within the rows of {table}; get the rest of it", r.w.name, r.w.line, table)
 		case string(text) == `\.`:
 			return nil
 		case columns == nil:

@@ -10,8 +10,12 @@ import (
 
 // readCSV reads a table of a Handle server as CSV with a header, as COPY handles TO STDOUT CSV HEADER writes it.
 func readCSV(w *window, to *folded) error {
-	r := &sqlReader{to: to, columns: make(map[string][]string), types: make(map[string]string)}
+	if head := w.peekText(2); string(head) == "\xff\xfe" || string(head) == "\xfe\xff" { // of Windows; other bytes are data
+		w = w.decoded()
+	}
+	r := newSQLReader(to)
 	r.lexer = lexer{w: w}
+	to.s.watch(w)
 	if bytes.HasPrefix(w.peekText(3), []byte("\xef\xbb\xbf")) {
 		w.take(3)
 	}
@@ -20,6 +24,9 @@ func readCSV(w *window, to *folded) error {
 	header, _, ok := c.next()
 	if !ok {
 		return w.failure()
+	}
+	if len(header) > maxColumns {
+		return r.columnsMost("handles")
 	}
 	var names []string
 	for i := range header {

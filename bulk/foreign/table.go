@@ -75,11 +75,28 @@ func openTable(k *tableKind) func(s *Source, texts []*window) []part {
 // tablePart returns a file that is a table in CSV.
 func (s *Source) tablePart(k *tableKind, w *window) *itemPart {
 	t := &table{kind: k, s: s, w: w.decoded()}
+	s.watch(t.w)
 	p := &itemPart{s: s, w: t.w, kind: CSV, read: t.read, make: t.makeRow}
 	if p.err = t.header(); p.err == nil {
 		p.err = s.entitle(t.title, w.name)
 	}
 	return p
+}
+
+// watch tells, after a table was read, what of the file was guessed: which encoding it has, and that its last row is whole although no
+// line end follows, as editors and spreadsheets leave it out.
+func (s *Source) watch(w *window) {
+	s.closing = append(s.closing, func() (notes []error) {
+		if w.decoder != nil {
+			if found, lines := w.decoder.Found(); found != bulk.UTF8 {
+				notes = append(notes, stele.Messagef("import.encoding-found", "{file} was read as {encoding}; {lines} lines have characters outside ASCII. If they look wrong, convert the file to UTF-8, and import it again", w.name, found.Title(), lines))
+			}
+		}
+		if w.unended() {
+			notes = append(notes, bulk.Unended(w.name))
+		}
+		return notes
+	})
 }
 
 // entitle keeps the header of a table. All tables of an import have the same, because the file of rejected rows has one.
@@ -104,7 +121,7 @@ func (w *window) decoded() *window {
 		rest = failedReader{w.err}
 	}
 	in := bulk.NewDecoder(io.MultiReader(bytes.NewReader(w.buf[w.pos:]), rest), bulk.Auto)
-	d := &window{name: w.name, in: in, line: w.line}
+	d := &window{name: w.name, in: in, line: w.line, decoder: in}
 	if bytes.HasPrefix(d.peekText(3), []byte("\xef\xbb\xbf")) {
 		d.take(3)
 	}
@@ -320,6 +337,9 @@ var times = []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05",
 
 // parseTime reads a date, or seconds since 1970.
 func parseTime(text string) (time.Time, bool) {
+	if text == "" {
+		return time.Time{}, false // many sources have no dates, and an error costs more than a date
+	}
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return time.Unix(n, 0).UTC(), n > 0 && n < 1<<34
 	}

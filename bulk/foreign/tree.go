@@ -32,11 +32,19 @@ func tarName(head []byte) string {
 }
 
 // readTree reads files, and the archives among them, of which it takes the files that are wanted.
-func readTree(texts []*window, kinds []Format, archive Format, wanted func(base string) bool) (list []treeFile, err error) {
+func (s *Source) readTree(texts []*window, archive Format, wanted func(base string) bool) (list []treeFile, err error) {
 	room := maxTreeText
+	var unended []string
+	read := func(in io.Reader, name string) (string, error) {
+		text, err := readAll(in, name, &room)
+		if n := len(text); n > 0 && text[n-1] != '\n' && !strings.EqualFold(path.Base(name), "readme.md") {
+			unended = append(unended, name)
+		}
+		return text, err
+	}
 	for i, w := range texts {
-		if kinds[i] != archive {
-			text, err := readAll(windowReader{w}, w.name, &room)
+		if s.kinds[i] != archive {
+			text, err := read(windowReader{w}, w.name)
 			if err != nil {
 				return nil, err
 			}
@@ -57,15 +65,25 @@ func readTree(texts []*window, kinds []Format, archive Format, wanted func(base 
 			if len(list) == maxTreeFiles {
 				return nil, failf(stele.Invalid, "import.archive-files-too-many", "{file} has more than {most} files; import its folders one by one", w.name, maxTreeFiles)
 			}
-			text, err := readAll(in, h.Name, &room)
+			text, err := read(in, h.Name)
 			if err != nil {
 				return nil, err
 			}
 			list = append(list, treeFile{path.Clean(strings.TrimPrefix(h.Name, "./")), text})
 		}
 	}
+	for i, name := range unended {
+		if left := len(unended) - i; i == maxUnended && left > 1 {
+			s.note("import.files-unended", "{count} more files do not end with a line end, such as {file}; check their last lines", left, name)
+			break
+		}
+		s.note("import.file-unended", "{file} does not end with a line end; check its last row", name)
+	}
 	return list, nil
 }
+
+// maxUnended is how many files are named of those that may be cut off.
+const maxUnended = 10
 
 // readAll reads a file of a folder.
 func readAll(in io.Reader, name string, room *int) (string, error) {

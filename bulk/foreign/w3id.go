@@ -12,6 +12,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/bulk/foreign/webrules"
+	"github.com/stele-id/stele/rules"
 )
 
 // The formats of files of w3id.org.
@@ -49,11 +50,22 @@ type w3idFolder struct {
 }
 
 // w3idTally is what became of the directives of all folders.
-type w3idTally struct{ all, read, idle, refused, rules, spaces, ignored int }
+type w3idTally struct {
+	all, read, idle, refused, ignored int
+
+	spaces []w3idSpace
+}
+
+// w3idSpace is a namespace whose rules are imported, and how many directives are in them only.
+type w3idSpace struct {
+	ns      *stele.Namespace
+	inRules int
+	entries []*oboEntry // the same of the OBO Foundry, whose namespaces share some
+}
 
 func openW3ID(s *Source, texts []*window) []part {
 	return []part{&rowsPart{s: s, load: func() ([]bulk.Row, error) {
-		files, err := readTree(texts, s.kinds, W3IDTree, isW3IDFile)
+		files, err := s.readTree(texts, W3IDTree, isW3IDFile)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +73,10 @@ func openW3ID(s *Source, texts []*window) []part {
 		if err != nil {
 			return nil, err
 		}
-		return s.w3idRows(base, w3idFolders(files)), nil
+		tally := new(w3idTally)
+		rows := s.w3idRows(base, w3idFolders(files), tally)
+		s.tellW3ID(rows, tally)
+		return rows, nil
 	}}}
 }
 
@@ -122,8 +137,7 @@ func w3idFolders(files []treeFile) (list []*w3idFolder) {
 }
 
 // w3idRows returns the namespaces and records of all folders.
-func (s *Source) w3idRows(base string, folders []*w3idFolder) (rows []bulk.Row) {
-	var tally w3idTally
+func (s *Source) w3idRows(base string, folders []*w3idFolder, tally *w3idTally) (rows []bulk.Row) {
 	work, inherited := webrules.MaxTreeWork, webrules.MaxInherited
 	sources := make([]*webrules.Source, len(folders))
 	answered := make(map[*webrules.Source]string) // by folder: the file of a folder above, whose rules answer in it
@@ -141,11 +155,12 @@ func (s *Source) w3idRows(base string, folders []*w3idFolder) (rows []bulk.Row) 
 	}
 	var never [][3]any // directives that never answer: file, line and text
 	under := ""        // a folder with rules: those below it need namespaces, as they have files of their own
+	others := make(w3idSets)
 	for i, f := range folders {
 		// The path on the server is that of the base and of the folder.
 		_, after, _ := strings.Cut(base, "://")
 		_, root, _ := strings.Cut(after, "/")
-		o := webrules.Options{Schemes: s.o.Schemes, Base: base + escapePath(f.path[1:]), Path: "/" + root + f.path[1:], Work: &work}
+		o := webrules.Options{Schemes: s.o.Schemes, Base: base + escapePath(f.path[1:]), Path: "/" + root + f.path[1:], Others: others.of, Work: &work}
 		file := sources[i].Parse(o.Path)
 		if by := answered[sources[i]]; by != "" {
 			refused := file.RefuseAliases(by)
@@ -171,9 +186,11 @@ func (s *Source) w3idRows(base string, folders []*w3idFolder) (rows []bulk.Row) 
 			o.Folders = append(o.Folders, strings.TrimSuffix(rest, "/"))
 		}
 		result := webrules.Compile(file.Rules, o)
-		own := s.tallyOwn(file, result, &tally)
+		own := s.tallyOwn(file, result, tally)
 		for _, r := range result.Idle {
-			if len(never) < maxNotes && !r.Inherited {
+			if !r.Inherited && len(never) >= maxNotes {
+				s.unnoted++
+			} else if !r.Inherited {
 				never = append(never, [3]any{f.file, r.Line, r.Text})
 			}
 		}
@@ -183,17 +200,50 @@ func (s *Source) w3idRows(base string, folders []*w3idFolder) (rows []bulk.Row) 
 		if len(o.Folders) == 0 { // a partial target would answer for names of the folders below, too
 			result.Merge()
 		}
-		rows = append(rows, s.w3idNamespace(f, o, result, under != "" && strings.HasPrefix(f.path, under), &tally)...)
+		spaces := s.w3idNamespace(f, o, result, under != "" && strings.HasPrefix(f.path, under), tally)
+		rows = append(rows, spaces...)
+		others.add(spaces)
 		if result.TakesRest() && (under == "" || !strings.HasPrefix(f.path, under)) {
 			under = f.path
 		}
 		rows = append(rows, s.w3idRecords(f, o, file, result)...)
 	}
-	s.tellW3ID(&tally)
 	for _, n := range never {
 		s.note("import.w3id-never-answers", "{file}, line {line} never answers, because of the directives before it: {text}", n[:]...)
 	}
 	return rows
+}
+
+// w3idSets are the rules of the folders that were compiled, by the prefixes of their namespaces.
+type w3idSets map[string]w3idSet
+
+type w3idSet struct {
+	set *rules.Set
+	ns  *stele.Namespace
+}
+
+// add adds the rules of rows of namespaces.
+func (l w3idSets) add(rows []bulk.Row) {
+	for i := range rows {
+		if ns := rows[i].Namespace; ns != nil {
+			set, _ := rules.Compile(ns)
+			l[ns.Prefix] = w3idSet{set, ns}
+		}
+	}
+}
+
+// of returns the rules of the nearest folder of a name, and their namespace; nil if there are none.
+func (l w3idSets) of(id stele.ID) (*rules.Set, *stele.Namespace) {
+	for text := id.String(); ; {
+		i := strings.LastIndexByte(text, '/')
+		if i < 0 {
+			return nil, nil
+		}
+		if found, ok := l[text[:i+1]]; ok {
+			return found.set, found.ns
+		}
+		text = text[:i]
+	}
 }
 
 // tallyOwn counts the directives of a file, and not those that its folder inherits. Those that are refused it returns, the inherited ones
@@ -223,17 +273,41 @@ func (s *Source) tallyOwn(file *webrules.File, result *webrules.Result, tally *w
 	return result.Refused
 }
 
-// tellW3ID tells what became of the directives.
-func (s *Source) tellW3ID(t *w3idTally) {
-	if t.all > 0 {
-		s.note("import.w3id-share", "{read} of {all} redirects were read ({share} %); {refused} can't be said here, and {idle} never answer", t.read, t.all, fmt.Sprintf("%.1f", 100*float64(t.read)/float64(t.all)), t.refused, t.idle)
-	}
-	if t.rules > 0 {
-		s.note("import.rules-stay", "{rules} rules stand in {namespaces} namespaces; 'stele revert --import' withdraws records, and leaves rules as they are ('stele rule' changes them)", t.rules, t.spaces)
-	}
-	if t.ignored > 0 {
-		s.note("import.w3id-directives", "{count} directives that make no redirects, such as Header and AddType, change nothing here; they are kept as metadata", t.ignored)
-	}
+// tellW3ID tells what became of the directives, after all was written: the registry may refuse the rules of a namespace, for
+// instance because its records may not lead to a host.
+func (s *Source) tellW3ID(rows []bulk.Row, t *w3idTally) {
+	s.closing = append(s.closing, func() (notes []error) {
+		read, refused, stand, spaces := t.read, t.refused, 0, 0
+		failed, lost := make(map[*stele.Namespace]bool), make(map[*oboEntry]bool)
+		for i := range rows {
+			if ns := rows[i].Namespace; ns != nil && rows[i].Rejected() {
+				failed[ns] = true
+			}
+		}
+		for _, space := range t.spaces {
+			if failed[space.ns] {
+				read, refused = read-space.inRules, refused+space.inRules
+				for _, e := range space.entries {
+					if e.read && e.err == nil && !e.lost {
+						lost[e] = true
+					}
+				}
+				continue
+			}
+			stand, spaces = stand+len(space.ns.Rules), spaces+1
+		}
+		read, refused = read-len(lost), refused+len(lost)
+		if t.all > 0 {
+			notes = append(notes, stele.Messagef("import.w3id-share", "{read} of {all} redirects were read ({share} %); {refused} can't be said here, and {idle} never answer", read, t.all, fmt.Sprintf("%.1f", 100*float64(read)/float64(t.all)), refused, t.idle))
+		}
+		if stand > 0 {
+			notes = append(notes, stele.Messagef("import.rules-stay", "{rules} rules stand in {namespaces} namespaces; 'stele revert --import' withdraws records, and leaves rules as they are ('stele rule' changes them)", stand, spaces))
+		}
+		if t.ignored > 0 {
+			notes = append(notes, stele.Messagef("import.w3id-directives", "{count} directives that make no redirects, such as Header and AddType, change nothing here; they are kept as metadata", t.ignored))
+		}
+		return notes
+	})
 }
 
 func escapePath(text string) string { return (&url.URL{Path: text}).EscapedPath() }
@@ -276,8 +350,7 @@ func (s *Source) w3idNamespace(f *w3idFolder, o webrules.Options, result *webrul
 	}
 	if len(result.Rules) > 0 {
 		ns.Rules = result.Rules
-		tally.rules += len(result.Rules)
-		tally.spaces++
+		tally.spaces = append(tally.spaces, w3idSpace{ns: ns, inRules: result.InRules})
 	}
 	return []bulk.Row{{Line: line, Text: []byte(f.file), Namespace: ns, RulesOnly: registered}}
 }
@@ -311,10 +384,9 @@ func (s *Source) w3idRecords(f *w3idFolder, o webrules.Options, file *webrules.F
 			b.rec.Tombstone = &stele.Tombstone{Reason: "The thing is gone, as " + f.file + " says."}
 		}
 		if i == first {
-			for name, value := range said {
-				if value = cutText(strings.ToValidUTF8(value, "?"), stele.MaxProse); value != "" {
-					b.keep(name, value)
-				}
+			for _, name := range slices.Sorted(maps.Keys(said)) {
+				value := said[name]
+				s.keepLong(b, f.file, name, value)
 			}
 		}
 		rows = append(rows, bulk.Row{Line: r.Line, Text: []byte(f.file + ": " + r.Text), Record: b.finish("w3id")})
@@ -331,12 +403,7 @@ func (s *Source) w3idRecords(f *w3idFolder, o webrules.Options, file *webrules.F
 
 // cutText returns the beginning of a text, without a part of a character at its end.
 func cutText(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f {
-			return r
-		}
-		return -1
-	}, text)
+	text = proseOf(text)
 	if len(text) <= most {
 		return text
 	}

@@ -25,6 +25,9 @@ type window struct {
 	base int64 // offset of buf
 	line int   // at pos, from 1
 	err  error // why reading ended; io.EOF at the end
+	last byte  // that was read
+
+	decoder *bulk.Decoder // of the text; nil if it is in UTF-8
 }
 
 func newWindow(f *bulk.File) *window { return &window{name: f.Name, in: f.Text(), line: 1} }
@@ -58,7 +61,15 @@ func (w *window) fill() bool {
 	}
 	w.base += int64(w.pos)
 	w.buf, w.pos, w.err = buf[:len(rest)+n], 0, err
+	if n > 0 {
+		w.last = buf[len(rest)+n-1]
+	}
 	return n > 0
+}
+
+// unended reports whether the text was read to its end and its last line has no end. It may be cut off there.
+func (w *window) unended() bool {
+	return errors.Is(w.err, io.EOF) && w.pos == len(w.buf) && w.last != 0 && w.last != '\n' && w.last != '\r'
 }
 
 // more makes sure that n bytes follow, if the text has them, and reports whether it has.

@@ -42,7 +42,7 @@ func isZone(head []byte) bool {
 
 // openZone opens master files.
 func openZone(s *Source, texts []*window) []part {
-	p := &zonePart{s: s, texts: texts, sorter: newSorter(s.o.TempDir, s.o.Memory), left: make(map[string]int)}
+	p := &zonePart{s: s, texts: texts, sorter: s.newSorter(), left: make(map[string]int)}
 	s.closing = append(s.closing, p.leftOut)
 	return []part{p}
 }
@@ -91,7 +91,7 @@ func (p *zonePart) leave(kind string) {
 }
 
 // leftOut tells what was left out.
-func (p *zonePart) leftOut() error {
+func (p *zonePart) leftOut() []error {
 	if len(p.left) == 0 {
 		return nil
 	}
@@ -100,13 +100,14 @@ func (p *zonePart) leftOut() error {
 		list = append(list, fmt.Sprintf("%s %d", kind, n))
 	}
 	slices.Sort(list)
-	return stele.Messagef("import.zone-left-out", "records of the zone itself, and not of identifiers, were left out: {types}", strings.Join(list, ", "))
+	return []error{stele.Messagef("import.zone-left-out", "records of the zone itself, and not of identifiers, were left out: {types}", strings.Join(list, ", "))}
 }
 
 // read reads all files.
 func (p *zonePart) read() error {
 	p.sorted = true
 	for _, w := range p.texts {
+		p.s.watch(w)
 		p.zone, p.origin, p.ttl, p.last, p.names = "", "", 3600, "", zoneNames{}
 		if err := p.file(w); err != nil {
 			return err
@@ -165,6 +166,7 @@ func (p *zonePart) file(w *window) error {
 // a quotation mark is open at its end.
 func zoneLine(raw []byte, depth int) (clean []byte, deeper int, closed bool) {
 	quoted := false
+	clean = make([]byte, 0, len(raw))
 	for i := 0; i < len(raw); i++ {
 		switch c := raw[i]; {
 		case c == '\\' && i+1 < len(raw):
@@ -177,7 +179,9 @@ func zoneLine(raw []byte, depth int) (clean []byte, deeper int, closed bool) {
 		case c == ';':
 			return clean, depth, true
 		case c == '(' || c == ')':
-			depth += map[byte]int{'(': 1, ')': -1}[c]
+			if depth++; c == ')' {
+				depth -= 2
+			}
 			clean = append(clean, ' ')
 			continue
 		}
@@ -216,7 +220,7 @@ func (p *zonePart) entry(text string, line int) error {
 	} else if p.zone == "" {
 		p.zone = p.origin
 	}
-	owned := owner == p.zone || slices.ContainsFunc(strings.Split(owner, "."), func(label string) bool { return strings.HasPrefix(label, "_") })
+	owned := owner == p.zone || strings.HasPrefix(owner, "_") || strings.Contains(owner, "._")
 	if owned && kind == "NAPTR" {
 		p.names.rule(owner+" "+rest, p.origin)
 	}
@@ -227,7 +231,7 @@ func (p *zonePart) entry(text string, line int) error {
 	if len(p.spaces) == 0 || p.spaces[len(p.spaces)-1] != p.names {
 		p.spaces = append(p.spaces, p.names)
 	}
-	b := binary.AppendUvarint(nil, uint64(line))
+	b := binary.AppendUvarint(make([]byte, 0, len(p.zone)+len(p.origin)+len(owner)+len(rest)+32), uint64(line))
 	b = binary.AppendUvarint(b, uint64(p.ttl))
 	b = binary.AppendUvarint(b, uint64(len(p.spaces)-1))
 	for _, part := range []string{p.zone, cmpOr(p.origin, "."), owner} {
@@ -283,8 +287,20 @@ func (p *zonePart) absolute(name string) string {
 // zoneTTL reads a TTL: seconds, or numbers with units, such as 1h30m.
 func zoneTTL(text string) (uint32, bool) {
 	all, n, digits := uint64(0), uint64(0), false
-	for _, c := range []byte(strings.ToLower(text)) {
-		unit := map[byte]uint64{'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 604800}[c]
+	for _, c := range []byte(text) {
+		unit := uint64(0)
+		switch c {
+		case 's', 'S':
+			unit = 1
+		case 'm', 'M':
+			unit = 60
+		case 'h', 'H':
+			unit = 3600
+		case 'd', 'D':
+			unit = 86400
+		case 'w', 'W':
+			unit = 604800
+		}
 		switch {
 		case '0' <= c && c <= '9':
 			n, digits = n*10+uint64(c-'0'), true
@@ -302,7 +318,7 @@ func zoneTTL(text string) (uint32, bool) {
 
 // zoneType returns the type of a record: after TTL and class, in any order.
 func zoneType(rest string) string {
-	for _, f := range strings.Fields(rest[:min(len(rest), 200)]) {
+	for f := range strings.FieldsSeq(rest[:min(len(rest), 200)]) {
 		if _, isTTL := zoneTTL(f); isTTL || strings.EqualFold(f, "IN") {
 			continue
 		}
@@ -347,6 +363,10 @@ func (p *zonePart) next() (*bulk.Block, error) {
 		p.done++
 		line, _, _ := cutNumber(list[0].data)
 		row := bulk.Row{Line: int(line)}
+		if row.Err = list[0].err; row.Err != nil {
+			b.Rows = append(b.Rows, row)
+			continue
+		}
 		for _, e := range list {
 			row.Text = append(binary.AppendUvarint(row.Text, uint64(len(e.data))), e.data...)
 		}

@@ -85,7 +85,11 @@ func (b *zoneRecord) add(e *dnsrr.Entry) {
 	case "TXT":
 		b.texts(e.Texts)
 	default:
-		b.keep(fromZone+"."+strings.ToLower(e.Type), cmp.Or(e.Value, e.Data))
+		value := e.Value
+		if value == "" {
+			value = e.Data()
+		}
+		b.keep(fromZone+"."+strings.ToLower(e.Type), value)
 	}
 }
 
@@ -104,7 +108,7 @@ func (b *zoneRecord) place(e *dnsrr.Entry, service stele.Service, url, kind stri
 // rule reads a NAPTR record. One that leads to a location is a target; one that leads to the name of a resolver is the zone's, not
 // the identifier's; any other is kept as it is.
 func (b *zoneRecord) rule(e *dnsrr.Entry) {
-	keep := func() { b.keep(fromZone+".naptr", e.Data) }
+	keep := func() { b.keep(fromZone+".naptr", e.Data()) }
 	flag, err := ddds.ParseFlag(e.Flags)
 	field, bad := ddds.Unescape(e.Regexp)
 	if err != nil || bad != nil {

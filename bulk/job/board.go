@@ -190,3 +190,14 @@ func (b *Board) remove(ctx context.Context, prefix string) error {
 func refuse(kind stele.Kind, code, text string, args ...any) error {
 	return stele.Errorf("bulk change", stele.ID{}, kind, code, text, args...)
 }
+
+// CountOpen returns how many jobs of all users have not ended. Only the server may ask.
+func (b *Board) CountOpen(ctx context.Context) (n int, err error) {
+	for _, err := range b.o.Registrar.WorkList(ctx, leaseCells, "") {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}

@@ -154,11 +154,16 @@ type lease struct {
 }
 
 // Start makes a job of an upload of the caller, with as many rows as were judged. The upload
-// belongs to the job then: it can't be started twice.
-func (b *Board) Start(ctx context.Context, id string, rows int) (Job, error) {
+// belongs to the job then: it can't be started twice. Conflict if the upload is not as the caller
+// judged it, because it is read in another way since.
+func (b *Board) Start(ctx context.Context, judged *Upload, rows int) (Job, error) {
+	id := judged.ID
 	u, before, err := b.getUpload(ctx, id)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Job{}, err
+	case u.Mark() != judged.Mark():
+		return Job{}, refuse(stele.Conflict, "upload.changed-meanwhile", "this file was used or changed at the same time; look again")
 	}
 	j := Job{Task: Import, Label: u.Name, Total: rows, Upload: &u}
 	err = b.begin(ctx, &j, stele.CellChange{Name: uploadCells + id, Before: before})

@@ -163,7 +163,7 @@ func startSheet(t *testing.T, p *place, rows int) Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := p.board.Start(p.user, u.ID, rows)
+	job, err := p.board.Start(p.user, &u, rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -172,6 +172,9 @@ func (b *Board) judge(ctx context.Context, u *Upload, j *Judgement) error {
 		return err
 	}
 	j.Encoding, j.Notes = bulk.UTF8, file.notes()
+	if file.text != nil && file.text.Unended() {
+		j.Notes = append(j.Notes, bulk.Unended(u.Name))
+	}
 	if file.text != nil && file.text.Decoder() != nil {
 		j.Encoding, j.Foreign = file.text.Decoder().Found()
 	}
@@ -236,13 +239,13 @@ func kindOf(row *bulk.Row) Kind {
 	return New
 }
 
-// Page returns the rows of a kind, or of all, after a line, and the line after which the next page
-// begins; 0 if there is none.
-func (j *Judgement) Page(kind Kind, after, most int) (rows []Row, next int) {
-	for i := range j.Rows {
-		if row := &j.Rows[i]; row.Line > after && (kind == "" || row.Kind == kind) {
+// Page returns the rows of a kind, or of all, without the first ones of the upload, and how many are before the next
+// page; 0 if there is none. Rows of other systems are not in the order of lines, so lines do not divide pages.
+func (j *Judgement) Page(kind Kind, before, most int) (rows []Row, next int) {
+	for i := max(0, before); i < len(j.Rows); i++ {
+		if row := &j.Rows[i]; kind == "" || row.Kind == kind {
 			if len(rows) == most {
-				return rows, rows[most-1].Line
+				return rows, i
 			}
 			rows = append(rows, *row)
 		}

@@ -31,7 +31,7 @@ func startText(t *testing.T, p *place, text string, update bool) Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := p.board.Start(p.user, u.ID, strings.Count(text, "\n")-1)
+	job, err := p.board.Start(p.user, &u, strings.Count(text, "\n")-1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -17,8 +18,9 @@ const MaxPrefix = 500
 // maxText is how many bytes of text a file of another system may have: files in an archive may be compressed.
 const maxText = 256 << 20
 
-// explainForeign says why a file of another system can't be read, if the reader has not said it.
-func explainForeign(f *bulk.File) func(error) error {
+// explainForeign says why files of another system can't be read, if the reader has not said it.
+func explainForeign(name string) func(error) error {
+	f := &bulk.File{Name: name}
 	return func(err error) error {
 		if _, told := errors.AsType[*stele.Error](err); told || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return err
@@ -42,17 +44,18 @@ type rowsOf struct {
 
 // rows opens an upload for reading. The caller has the rights with which it is written.
 func (b *Board) rows(ctx context.Context, u *Upload, s *bulk.Survey) (*rowsOf, error) {
-	f, err := b.file(ctx, u)
+	files, err := b.files(ctx, u)
 	if err != nil {
 		return nil, err
 	}
+	f := files[0]
 	if u.System != "" {
-		source, err := b.open(ctx, u, f)
+		source, err := b.open(ctx, u, files)
 		if err != nil {
 			return nil, err
 		}
 		// Only an administrator may say when records were made, and by whom.
-		return &rowsOf{rows: source, all: bulk.All(source), explain: explainForeign(f), keep: auth.From(ctx).Admin, leftOut: new(foreign.Options).LeftOut(), source: source}, nil
+		return &rowsOf{rows: source, all: bulk.All(source), explain: explainForeign(cmp.Or(u.Name, f.Name)), keep: auth.From(ctx).Admin, leftOut: new(foreign.Options).LeftOut(), source: source}, nil
 	}
 	format, pool, err := b.format(ctx, u, s)
 	if err != nil {
@@ -68,9 +71,9 @@ func (b *Board) rows(ctx context.Context, u *Upload, s *bulk.Survey) (*rowsOf, e
 	return &rowsOf{rows: rows, all: bulk.All(rows), explain: f.ReadError, pool: pool, text: text}, nil
 }
 
-// open opens a file of another system. Values that grant rights, and secrets, are left out: an
+// open opens files of another system. Values that grant rights, and secrets, are left out: an
 // administrator imports them with the command.
-func (b *Board) open(ctx context.Context, u *Upload, f *bulk.File) (*foreign.Source, error) {
+func (b *Board) open(ctx context.Context, u *Upload, files []*bulk.File) (*foreign.Source, error) {
 	have := make(map[string]bool)
 	found := make(map[stele.NamespaceKey]*stele.Namespace)
 	for ns, err := range b.o.Registrar.Namespaces(ctx) {
@@ -79,7 +82,7 @@ func (b *Board) open(ctx context.Context, u *Upload, f *bulk.File) (*foreign.Sou
 		}
 		have[ns.Prefix], found[ns.Key()] = true, ns
 	}
-	source, err := foreign.Open([]*bulk.File{f}, foreign.Options{
+	source, err := foreign.Open(files, foreign.Options{
 		System: u.System, Prefix: u.Prefix, Format: foreign.Auto, Schemes: b.o.Schemes, Merges: u.Update, Memory: MaxUpload, RecordsOnly: true,
 		Budget: bulk.NewBudget(ctx, maxText),
 		Has:    func(prefix string) bool { return have[prefix] }, Find: func(key stele.NamespaceKey) *stele.Namespace { return found[key] },

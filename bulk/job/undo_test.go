@@ -183,6 +183,28 @@ func TestUndoWithNewRights(t *testing.T) {
 	}
 }
 
+// TestStartAsJudged: an upload that another window has read in another way since is not started.
+func TestStartAsJudged(t *testing.T) {
+	p, _ := newPlace(t)
+	u, err := p.board.Upload(p.user, "a.csv", Settings{Encoding: bulk.Auto}, strings.NewReader("id,url\nark:12345/x5a,https://example.org/1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.board.SetUpload(p.user, u.ID, Settings{Encoding: bulk.Auto, Update: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.board.Start(p.user, &u, 1); !errors.Is(err, stele.Conflict) {
+		t.Errorf("got %v", err)
+	}
+	now, err := p.board.GetUpload(p.user, u.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.board.Start(p.user, &now, 1); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestDiscardOfStarted: an upload that becomes a job while it is thrown away keeps its text.
 func TestDiscardOfStarted(t *testing.T) {
 	p, store := newPlace(t)
@@ -192,7 +214,7 @@ func TestDiscardOfStarted(t *testing.T) {
 	}
 	var job Job
 	second := server(t, &between{Store: store, cell: uploadCells + u.ID, then: func() {
-		if job, err = p.board.Start(p.user, u.ID, 1); err != nil {
+		if job, err = p.board.Start(p.user, &u, 1); err != nil {
 			t.Error(err)
 		}
 	}}, p.now)
@@ -214,7 +236,7 @@ func TestDiscardOfStarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if job, err = p.board.Start(p.user, u.ID, 1); err != nil {
+	if job, err = p.board.Start(p.user, &u, 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.board.removeOld(p.user, []stele.Cell{{Name: uploadCells + u.ID, Value: before}}); err != nil {

@@ -3,6 +3,9 @@ package job
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,14 +19,16 @@ import (
 	"github.com/stele-id/stele/registrar/minting"
 )
 
-// Upload is a file that a user sent, or a text that they pasted.
+// Upload is a file that a user sent, or several that are read together, or a text that they pasted.
 type Upload struct {
 	ID      string    `json:"id"`
 	User    string    `json:"user"`
-	Name    string    `json:"name"` // of the file; may be empty
+	Name    string    `json:"name"` // of the file, or of all files; may be empty
 	Size    int       `json:"size"`
 	Pieces  int       `json:"pieces"`
 	Created time.Time `json:"created"`
+
+	Files []UploadFile `json:"files,omitempty"` // nil if there is one
 	Settings
 }
 
@@ -38,31 +43,19 @@ type Settings struct {
 	Prefix    string        `json:"prefix,omitempty"`    // stands before names that are not identifiers in the file of a system
 }
 
+// Mark returns a text that differs if the file or one of its settings differs. A page that shows what would become of an upload keeps it,
+// so that rows are written only as they were shown.
+func (u *Upload) Mark() string {
+	text, err := json.Marshal(u)
+	if err != nil {
+		panic(err) // unreachable: it was read as JSON
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
 // MaxFileName is how many bytes of the name of a file are kept.
 const MaxFileName = 200
-
-// Upload keeps a file of the caller. It reads no more than MaxUpload bytes.
-func (b *Board) Upload(ctx context.Context, name string, s Settings, in io.Reader) (Upload, error) {
-	who, err := identify(ctx)
-	if err != nil {
-		return Upload{}, err
-	}
-	if err := b.mayUpload(ctx, who.Name); err != nil {
-		return Upload{}, err
-	}
-	u := Upload{User: who.Name, Name: shortName(name), Created: b.now(), Settings: s}
-	if u.ID, err = b.NewID(); err != nil {
-		return Upload{}, err
-	}
-	if err := b.keepPieces(ctx, &u, in); err != nil {
-		return Upload{}, errors.Join(err, b.remove(ctx, pieceCells+u.ID))
-	}
-	c, err := change(uploadCells+u.ID, nil, &u)
-	if err != nil {
-		return Upload{}, err
-	}
-	return u, b.o.Registrar.KeepWork(asServer(ctx), c)
-}
 
 // mayUpload makes sure that there is room for another upload, and removes old ones.
 func (b *Board) mayUpload(ctx context.Context, user string) error {
@@ -96,9 +89,9 @@ func (b *Board) mayUpload(ctx context.Context, user string) error {
 	return nil
 }
 
-// keepPieces keeps the bytes of an upload.
+// keepPieces keeps the bytes of a file of an upload.
 func (b *Board) keepPieces(ctx context.Context, u *Upload, in io.Reader) error {
-	for {
+	for begins := true; ; begins = false {
 		piece := make([]byte, pieceBytes)
 		n, err := io.ReadFull(in, piece)
 		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
@@ -107,7 +100,7 @@ func (b *Board) keepPieces(ctx context.Context, u *Upload, in io.Reader) error {
 			return refuse(stele.Invalid, "upload.cut-off", "the file did not arrive whole; send it again")
 		case u.Size+n > MaxUpload:
 			return refuse(stele.Invalid, "upload.too-large", "the file has more than {most} bytes; divide it, or import it with 'stele import'", MaxUpload)
-		case u.Pieces == 0:
+		case begins:
 			if err := refusePacked(piece[:n]); err != nil {
 				return err
 			}
@@ -120,9 +113,6 @@ func (b *Board) keepPieces(ctx context.Context, u *Upload, in io.Reader) error {
 			u.Size, u.Pieces = u.Size+n, u.Pieces+1
 		}
 		if end {
-			if u.Size == 0 {
-				return refuse(stele.Invalid, "upload.empty", "there is nothing in it; choose a file, or paste some rows")
-			}
 			return nil
 		}
 	}
@@ -207,6 +197,9 @@ func (b *Board) SetUpload(ctx context.Context, id string, s Settings) error {
 	if err != nil {
 		return err
 	}
+	if u.Files != nil && s.System == "" {
+		return &stele.Error{Op: "bulk change", Kind: stele.Invalid, Err: errSheets}
+	}
 	u.Settings = s
 	c, err := change(uploadCells+id, before, &u)
 	if err != nil {
@@ -248,39 +241,20 @@ func (b *Board) removeOld(ctx context.Context, old []stele.Cell) error {
 	return nil
 }
 
-// file returns the file of an upload. The caller has made sure who may see it.
-func (b *Board) file(ctx context.Context, u *Upload) (*bulk.File, error) {
-	text := make([]byte, 0, u.Size)
-	for c, err := range b.o.Registrar.WorkList(asServer(ctx), pieceCells+u.ID, "") {
-		if err != nil {
-			return nil, err
-		}
-		text = append(text, c.Value...)
-	}
-	if len(text) != u.Size {
-		return nil, refuse(stele.NotFound, "upload.missing", "this file is not here any more; send it again")
-	}
-	name := u.Name
-	if name == "" {
-		name = "the text"
-	}
-	return bulk.NewFile(name, bytes.NewReader(text))
-}
-
 // Look returns what an upload seems to be.
 func (b *Board) Look(ctx context.Context, u *Upload) (bulk.Survey, error) {
-	f, err := b.file(ctx, u)
+	files, err := b.files(ctx, u)
 	if err != nil {
 		return bulk.Survey{}, err
 	}
 	if u.System != "" {
-		source, err := b.open(ctx, u, f)
+		source, err := b.open(ctx, u, files)
 		if err != nil {
 			return bulk.Survey{}, err
 		}
 		return bulk.Survey{System: source.System().Name, Encoding: bulk.UTF8}, source.Close()
 	}
-	s, err := bulk.Look(f, u.Encoding, func(text string) bool {
+	s, err := bulk.Look(files[0], u.Encoding, func(text string) bool {
 		_, err := b.o.Schemes.Parse(text)
 		return err == nil
 	})
@@ -402,23 +376,22 @@ func (b *Board) orphans(ctx context.Context, known map[string]bool) (again []str
 	return again, nil
 }
 
-// Texts returns the rows of the upload of a job as they stand there, by line. The caller got the
-// job from Get.
-func (b *Board) Texts(ctx context.Context, j *Job) (map[int][]byte, bulk.Survey, error) {
-	survey, err := b.Look(ctx, j.Upload)
-	if err != nil {
+// Texts returns the rows of the upload of a job as they stand there, in the order of its outcomes: files of another
+// system may have several rows in a line, and several files have lines of the same number. The caller got the job
+// from Get.
+func (b *Board) Texts(ctx context.Context, j *Job) (texts [][]byte, survey bulk.Survey, err error) {
+	if survey, err = b.Look(ctx, j.Upload); err != nil {
 		return nil, survey, err
 	}
 	rows, err := b.rows(ctx, j.Upload, &survey)
 	if err != nil {
 		return nil, survey, err
 	}
-	texts := make(map[int][]byte)
 	for row, err := range rows.all {
 		if err != nil {
 			return nil, survey, errors.Join(rows.explain(err), rows.close())
 		}
-		texts[row.Line] = textOf(row)
+		texts = append(texts, textOf(row))
 	}
 	return texts, survey, rows.close()
 }

@@ -13,9 +13,10 @@ import (
 // Options say whose directives are compiled.
 type Options struct {
 	Schemes *stele.Schemes
-	Base    string   // what names of the folder begin with, in canonical form: https://w3id.org/ontology/
-	Path    string   // the same, as the server sees it: /ontology/
-	Folders []string // that are below the folder, without a slash at the end
+	Base    string                                           // what names of the folder begin with, in canonical form: https://w3id.org/ontology/
+	Path    string                                           // the same, as the server sees it: /ontology/
+	Folders []string                                         // that are below the folder, without a slash at the end
+	Others  func(id stele.ID) (*rules.Set, *stele.Namespace) // of names of other folders: loops through these rules are refused; may be nil
 
 	// Work is what may still be done for all folders of an import; nil: each has what one folder may use. Compile takes from it
 	// what it does.
@@ -466,7 +467,10 @@ func (c *compiler) refuse(r *Rule, err error) {
 // settle sorts out which directives are said, refused, or never answer.
 func (c *compiler) settle() {
 	for _, r := range c.list {
-		if r.err != nil && !r.never {
+		switch {
+		case r.off:
+			c.refuse(r, refusal("webrules.engine-off", "the rewrite engine is off, so that Apache httpd does not follow the rule; RewriteEngine on is missing in the file"))
+		case r.err != nil && !r.never:
 			c.refuse(r, r.err)
 		}
 		switch {

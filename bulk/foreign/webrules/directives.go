@@ -10,9 +10,10 @@ import (
 const (
 	MaxFile       = 4 << 20 // bytes
 	maxDirectives = 10_000
-	maxSections   = 50    // that stand in each other
-	maxExpression = 4_096 // bytes
-	maxSteps      = 400   // instructions of an expression
+	maxLine       = 64 << 10 // bytes of a directive, with the lines that continue it
+	maxSections   = 50       // that stand in each other
+	maxExpression = 4_096    // bytes
+	maxSteps      = 400      // instructions of an expression
 
 	// maxWork bounds what is done to find out what a folder answers, in steps of which a processor does some millions in a second.
 	maxWork = 10_000_000
@@ -46,11 +47,16 @@ func readDirectives(text string) (list []directive, comments []string, cut int) 
 		var line string
 		line, text, more = strings.Cut(text, "\n")
 		line = strings.TrimSuffix(line, "\r")
-		for more && strings.HasSuffix(line, `\`) {
-			var next string
-			next, text, more = strings.Cut(text, "\n")
-			line = line[:len(line)-1] + strings.TrimSuffix(next, "\r")
-			number++
+		if more && strings.HasSuffix(line, `\`) {
+			var whole strings.Builder
+			for more && strings.HasSuffix(line, `\`) {
+				whole.WriteString(line[:len(line)-1])
+				line, text, more = strings.Cut(text, "\n")
+				line = strings.TrimSuffix(line, "\r")
+				number++
+			}
+			whole.WriteString(line)
+			line = whole.String()
 		}
 		line = strings.Trim(line, " \t\v\f\r")
 		switch {

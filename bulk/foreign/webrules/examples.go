@@ -206,7 +206,7 @@ func (c *compiler) addExamples(ns *stele.Namespace, of []*group) (again bool) {
 		}
 		size += sizeOf(rule)
 	}
-	if c.dropUnshown(unshown, of) {
+	if c.dropUnshown(unshown, of) || c.dropLoops(set, ns, of) {
 		return true
 	}
 	total := 0
@@ -251,6 +251,31 @@ func (c *compiler) dropUnshown(unshown, of []*group) bool {
 		}
 	}
 	return len(unshown) > 0
+}
+
+// dropLoops refuses groups whose rules lead to themselves, and all after them that would answer for their names in their place. It
+// reports whether there were some: the others are tried again then.
+func (c *compiler) dropLoops(set *rules.Set, ns *stele.Namespace, of []*group) (some bool) {
+	for _, l := range set.LoopsAmong(c.o.Schemes, ns, func(id stele.ID) (*rules.Set, *stele.Namespace) {
+		switch {
+		case id.Scheme() == ns.Scheme && strings.HasPrefix(id.String(), ns.Prefix):
+			return set, ns
+		case c.o.Others != nil:
+			return c.o.Others(id)
+		}
+		return nil, nil
+	}) {
+		g := of[l.Rule]
+		if some = true; g.err == nil {
+			g.err = stele.Reason(l.Err(ns))
+		}
+		for _, other := range of[l.Rule+1:] {
+			if other.err == nil && c.relate(other.rule, g.rule) != disjoint {
+				other.err = refusal("webrules.answers-for-refused", "it would also answer for names of line {line}, which is refused", g.rule.Line)
+			}
+		}
+	}
+	return some
 }
 
 // examples returns what the folder answers for a name, for the media types of a rule's targets.

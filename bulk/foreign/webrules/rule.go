@@ -33,6 +33,7 @@ type Rule struct {
 	open    bool  // later rules are tried after it has answered
 	chained bool  // the next rule is passed over where this one does not match
 	never   bool  // it answers for no name of the folder
+	off     bool  // because the engine is off
 	err     error // why what it answers is not known
 }
 
@@ -61,8 +62,13 @@ func (d *directive) rule() *Rule {
 	if d.off != "" {
 		r.err = refusal("webrules.section-unknown", "whether it holds depends on the section {section}", d.off)
 	}
+	if len(d.text) > maxLine {
+		r.fail(errLine)
+	}
 	return r
 }
+
+var errLine = refusal("webrules.line-too-long", "the directive has more than {most} bytes, with the lines that continue it", maxLine)
 
 // rewrites reads the rules of mod_rewrite that hold in the folder, if they are its own. Those of a folder above see other names.
 func (s *Source) rewrites(path string) (list []*Rule) {
@@ -76,6 +82,9 @@ func (s *Source) rewrites(path string) (list []*Rule) {
 		switch d.name {
 		case "rewritecond":
 			c, err := parseCondition(d.rest)
+			if len(d.text) > maxLine {
+				err = errLine
+			}
 			if wrong == nil {
 				wrong = err
 			}
@@ -87,6 +96,7 @@ func (s *Source) rewrites(path string) (list []*Rule) {
 				r.err = wrong
 			}
 			r.rewrite(d.rest, path)
+			r.off = !s.engine && !r.never && r.err == nil
 			r.never = r.never || !s.engine
 			list = append(list, r)
 			pending, wrong = nil, nil
@@ -131,6 +141,10 @@ func (s *Source) Parse(path string) *File {
 
 // finish finds rules after which others go on with the URL.
 func (f *File) finish() {
+	first := slices.IndexFunc(f.Rules, func(r *Rule) bool { return r.open && r.err == nil })
+	if first < 0 {
+		return // every rule is the last one that is looked at
+	}
 	far, _ := syntax.Parse("^(ht|f)tps?://", syntax.Perl)
 	urls, err := newLanguage(far)
 	if err != nil {
@@ -138,7 +152,7 @@ func (f *File) finish() {
 	}
 	left := maxWork
 	var later *Rule // that may match a URL
-	for _, r := range slices.Backward(f.Rules) {
+	for _, r := range slices.Backward(f.Rules[first:]) {
 		if r.open && r.err == nil && later != nil {
 			r.err = refusal("webrules.without-last", "the rule lacks the flag L, so that line {line} goes on with the URL that it makes", later.Line)
 		}

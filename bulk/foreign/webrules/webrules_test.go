@@ -2,6 +2,7 @@ package webrules
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -26,21 +27,23 @@ const on = "RewriteEngine on\n"
 // TestRefusals: a directive that can't be said here is refused, with its line and the reason.
 func TestRefusals(t *testing.T) {
 	for text, want := range map[string]string{
-		on + `RewriteRule`:                                                                     "line 2: the rule has no substitution; Apache httpd does not read it",
-		on + `RewriteRule ^a$`:                                                                 "line 2: the rule has no substitution; Apache httpd does not read it",
-		on + `RewriteRule ^a$ https://b.example R`:                                             "line 2: Apache httpd does not read the flags R",
-		on + "\n\nRewriteRule ^(a https://b.example [L]":                                       "line 4: the expression ^(a is not read here: error parsing regexp: missing closing ): `^(a`",
-		on + `RewriteRule ^(a)\1$ https://b.example [L]`:                                       "line 2: the expression ^(a)\\1$ is not read here: error parsing regexp: invalid escape sequence: `\\1`",
-		on + `RewriteRule !^a https://b.example [L]`:                                           "line 2: it answers for all names that do not match",
-		on + `RewriteRule ^a$ https://b.example [P,L]`:                                         "line 2: the flag P has no counterpart here",
-		on + `RewriteRule ^a$ https://b.example [R=299,L]`:                                     "line 2: the status 299 has no counterpart here",
-		on + `RewriteRule ^a$ /b [L]`:                                                          "line 2: it leads to a path of the same server",
-		on + "RewriteCond %{HTTPS} on\n" + `RewriteRule ^a$ https://b.example [L]`:             "line 3: a condition looks at %{HTTPS}, which decides nothing here",
-		on + "RewriteCond %{HTTP_ACCEPT}\n" + `RewriteRule ^a$ https://b.example [L]`:          "line 3: the condition has no pattern",
-		on + "<If \"%{HTTP_HOST} == 'x'\">\n" + "RewriteRule ^a$ https://b.example [L]\n</If>": `line 3: whether it holds depends on the section <If "%{HTTP_HOST} == 'x'">`,
-		on + "RewriteRule ^" + strings.Repeat("a?", 3000) + "$ https://b.example [L]":          "line 2: the expression is longer than the 4096 bytes, or the 400 steps, that are followed here",
-		on + "RewriteRule ^[a-c]{900}$ https://b.example [L]":                                  "line 2: the expression is longer than the 4096 bytes, or the 400 steps, that are followed here",
-		on + "RewriteCond %{HTTP_ACCEPT} " + "x{999}\nRewriteRule ^a$ https://b.example [L]":   "line 3: the expression is longer than the 4096 bytes, or the 400 steps, that are followed here",
+		on + `RewriteRule`:                                                                                                           "line 2: the rule has no substitution; Apache httpd does not read it",
+		on + `RewriteRule ^a$`:                                                                                                       "line 2: the rule has no substitution; Apache httpd does not read it",
+		on + `RewriteRule ^a$ https://b.example R`:                                                                                   "line 2: Apache httpd does not read the flags R",
+		on + "\n\nRewriteRule ^(a https://b.example [L]":                                                                             "line 4: the expression ^(a is not read here: error parsing regexp: missing closing ): `^(a`",
+		on + `RewriteRule ^(a)\1$ https://b.example [L]`:                                                                             "line 2: the expression ^(a)\\1$ is not read here: error parsing regexp: invalid escape sequence: `\\1`",
+		on + `RewriteRule !^a https://b.example [L]`:                                                                                 "line 2: it answers for all names that do not match",
+		on + `RewriteRule ^a$ https://b.example [P,L]`:                                                                               "line 2: the flag P has no counterpart here",
+		on + `RewriteRule ^a$ https://b.example [R=299,L]`:                                                                           "line 2: the status 299 has no counterpart here",
+		on + `RewriteRule ^a$ /b [L]`:                                                                                                "line 2: it leads to a path of the same server",
+		on + "RewriteCond %{HTTPS} on\n" + `RewriteRule ^a$ https://b.example [L]`:                                                   "line 3: a condition looks at %{HTTPS}, which decides nothing here",
+		on + "RewriteCond %{HTTP_ACCEPT}\n" + `RewriteRule ^a$ https://b.example [L]`:                                                "line 3: the condition has no pattern",
+		on + "<If \"%{HTTP_HOST} == 'x'\">\n" + "RewriteRule ^a$ https://b.example [L]\n</If>":                                       `line 3: whether it holds depends on the section <If "%{HTTP_HOST} == 'x'">`,
+		on + "RewriteRule ^" + strings.Repeat("a?", 3000) + "$ https://b.example [L]":                                                "line 2: the expression is longer than the 4096 bytes, or the 400 steps, that are followed here",
+		on + "RewriteRule ^[a-c]{900}$ https://b.example [L]":                                                                        "line 2: the expression is longer than the 4096 bytes, or the 400 steps, that are followed here",
+		on + "RewriteCond %{HTTP_ACCEPT} " + "x{999}\nRewriteRule ^a$ https://b.example [L]":                                         "line 3: the expression is longer than the 4096 bytes, or the 400 steps, that are followed here",
+		on + "RewriteRule ^a$ https://b.example \\\n" + strings.Repeat("\\\n", 10) + strings.Repeat(" ", maxLine) + "[L]":            "line 2: the directive has more than 65536 bytes, with the lines that continue it",
+		on + "RewriteCond %{HTTP_ACCEPT} turtle \\\n" + strings.Repeat(" ", maxLine) + "[NC]\nRewriteRule ^a$ https://b.example [L]": "line 4: the directive has more than 65536 bytes, with the lines that continue it",
 		"Redirect":                       "line 1: the directive does not have what Apache httpd needs to read it",
 		"Redirect a https://b.example":   "line 1: a path begins with a slash",
 		"RedirectMatch (.*) https://b$1": "line 1: the expression does not begin with the path of the folder, /f/, so that its names are not clear",
@@ -54,6 +57,21 @@ func TestRefusals(t *testing.T) {
 		if got := fmt.Sprintf("line %d: %s", r.Rule.Line, r.Err); got != want {
 			t.Errorf("%.80q: %s, want %s", text, got, want)
 		}
+	}
+}
+
+// TestContinuedLines: a line that others continue is put together once, and not again for each of them.
+func TestContinuedLines(t *testing.T) {
+	text := "# " + strings.Repeat("ab\\\r\n", 50_000) + "c\nRedirect 302 /f/a \\\n https://example.org/a\n"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	list, comments, _ := readDirectives(text)
+	runtime.ReadMemStats(&after)
+	if comments[0] != strings.Repeat("ab", 50_000)+"c" || len(list) != 1 || list[0].line != 50_002 || list[0].text != "Redirect 302 /f/a  https://example.org/a" {
+		t.Errorf("%.100q, %+v", comments, list)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 10<<20 {
+		t.Errorf("%d bytes of memory were taken for a file of %d", took, len(text))
 	}
 }
 
