@@ -28,44 +28,67 @@ func baseOf(address string) string { return strings.TrimSuffix(address, "/") }
 
 // handOvers returns what the heir says of the namespace and of those below it.
 func (r *run) handOvers(ctx context.Context) (map[stele.NamespaceKey]*apijson.NamespaceHandOver, error) {
-	said := make(map[stele.NamespaceKey]*apijson.NamespaceHandOver)
-	where := r.base + "/api/v1/handover/" + string(urltext.Append(nil, r.key.String(), urltext.InPath, true))
+	said, lost, err := r.ask(ctx, r.base, r.key)
+	if lost != nil {
+		return nil, r.unreachable(lost)
+	}
+	return said, err
+}
+
+// HandOvers returns what the registry at an address says of a namespace and of those below it.
+func (c *Checker) HandOvers(ctx context.Context, address string, key stele.NamespaceKey) (map[stele.NamespaceKey]*apijson.NamespaceHandOver, error) {
+	said, lost, err := c.ask(ctx, baseOf(address), key)
+	if lost != nil {
+		return nil, causeOf(lost)
+	}
+	return said, err
+}
+
+// ask asks a registry for what it says of a namespace and of those below it. Lost is why it does not answer at all.
+func (c *Checker) ask(ctx context.Context, base string, key stele.NamespaceKey) (said map[stele.NamespaceKey]*apijson.NamespaceHandOver, lost, err error) {
+	said = make(map[stele.NamespaceKey]*apijson.NamespaceHandOver)
+	where := base + "/api/v1/handover/" + string(urltext.Append(nil, key.String(), urltext.InPath, true))
 	cursor := ""
 	for range maxPages {
 		at := where + "?limit=1000"
 		if cursor != "" {
 			at += "&cursor=" + url.QueryEscape(cursor)
 		}
-		status, body, err := r.get(ctx, at, apijson.JSON)
+		status, body, err := c.get(ctx, at, apijson.JSON)
 		if err != nil {
-			return nil, r.unreachable(err)
+			return nil, err, nil
 		}
 		if status != http.StatusOK {
-			return nil, stele.Messagef("hand-over.heir-refuses", "{url} answers with {status}; make sure that the address is that of a registry whose version knows hand-overs, and that it does not lead elsewhere", where, status)
+			return nil, nil, stele.Messagef("hand-over.heir-refuses", "{url} answers with {status}; make sure that the address is that of a registry whose version knows hand-overs, and that it does not lead elsewhere", where, status)
 		}
 		page, err := ReadPage(body)
 		if err != nil {
-			return nil, stele.Messagef("hand-over.heir-unreadable", "the answer of {url} can't be read: {cause}; make sure that the address is that of a registry", where, err)
+			return nil, nil, stele.Messagef("hand-over.heir-unreadable", "the answer of {url} can't be read: {cause}; make sure that the address is that of a registry", where, err)
 		}
 		for i := range page.Items {
 			said[page.Items[i].Key()] = &page.Items[i]
 		}
 		if cursor = page.Next; cursor == "" || len(page.Items) == 0 {
-			return said, nil
+			return said, nil, nil
 		}
 	}
-	return said, nil // what was not read counts as not adopted
+	return said, nil, nil // what was not read counts as not adopted
 }
 
-// unreachable returns the reason that is told if the heir does not answer at all.
-func (r *run) unreachable(err error) error {
+// causeOf returns why a registry does not answer, without its address, which is told beside it.
+func causeOf(err error) error {
 	if ue, ok := errors.AsType[*url.Error](err); ok {
-		err = ue.Err // the address is told once
+		err = ue.Err
 	}
 	if refused, ok := errors.AsType[*stele.Error](err); ok {
 		err = stele.Reason(refused)
 	}
-	return stele.Messagef("hand-over.heir-unreachable", "the heir does not answer at {address}: {cause}; make sure that it runs, and that requests from here reach it", r.base, err)
+	return err
+}
+
+// unreachable returns the reason that is told if the heir does not answer at all.
+func (r *run) unreachable(err error) error {
+	return stele.Messagef("hand-over.heir-unreachable", "the heir does not answer at {address}: {cause}; make sure that it runs, and that requests from here reach it", r.base, causeOf(err))
 }
 
 // ReadPage reads a page of hand-overs as a registry answers it.
@@ -129,8 +152,8 @@ func (r *run) answers(ctx context.Context, rec *stele.Record) error {
 }
 
 // get asks for a document.
-func (r *run) get(ctx context.Context, where, accept string) (status int, body []byte, err error) {
-	resp, err := r.do(ctx, where, accept)
+func (c *Checker) get(ctx context.Context, where, accept string) (status int, body []byte, err error) {
+	resp, err := c.do(ctx, where, accept)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -152,12 +175,12 @@ func (r *run) resolve(ctx context.Context, where string) (status int, location s
 	return resp.StatusCode, resp.Header.Get("Location"), nil
 }
 
-func (r *run) do(ctx context.Context, where, accept string) (*http.Response, error) {
+func (c *Checker) do(ctx context.Context, where, accept string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Accept", accept)
-	req.Header.Set("User-Agent", r.Agent)
-	return r.HTTP.Do(req)
+	req.Header.Set("User-Agent", c.Agent)
+	return c.HTTP.Do(req)
 }

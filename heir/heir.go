@@ -64,6 +64,65 @@ func (c *Checker) Forward(ctx context.Context, key stele.NamespaceKey, sure bool
 	return c.Registrar.ForwardNamespace(ctx, key)
 }
 
+// Cancel ends the hand-over of a namespace, and of all below it. Of one that was sealed it does so only if the caller is sure that the heir
+// has not adopted it, and asks the heir all the same: Conflict if that says that it gives the names, or is about to. An heir that can't be asked is
+// the caller's to know of. Only an administrator may.
+func (c *Checker) Cancel(ctx context.Context, key stele.NamespaceKey, sure bool) ([]*stele.Namespace, error) {
+	list, err := c.Registrar.CancelHandOver(ctx, key, false)
+	if err == nil || !sure || stele.KindOf(err) != stele.Conflict {
+		return list, err
+	}
+	if err := c.givesNone(ctx, key); err != nil {
+		return nil, err
+	}
+	return c.Registrar.CancelHandOver(ctx, key, true)
+}
+
+// givesNone refuses if an heir of a namespace, or of one below it, says that it has adopted it for writing, or adopts it now: what it has for reading only is
+// of a bundle that was made after the seal, and its next step may be to open it.
+func (c *Checker) givesNone(ctx context.Context, key stele.NamespaceKey) error {
+	list, err := c.Registrar.HandOvers(ctx, key)
+	if err != nil {
+		return err
+	}
+	own, err := c.Registrar.LogOrigin(ctx)
+	if err != nil || own.Origin == "" { // without a name no bundle was made
+		return err
+	}
+	asking, cancel := context.WithTimeout(ctx, wholeTime)
+	defer cancel()
+	heard := make(map[string]map[stele.NamespaceKey]*apijson.NamespaceHandOver) // by address
+	for _, ns := range list {
+		h := &ns.HandOver
+		if !ns.IsSealed() {
+			continue
+		}
+		said, asked := heard[h.Address]
+		if !asked {
+			r := &run{Checker: c, key: key, giver: own.Origin, heir: h.Heir, base: baseOf(h.Address)}
+			said, _ = r.handOvers(asking) // the caller is sure
+			heard[h.Address] = said
+		}
+		d := said[ns.Key()]
+		if d == nil || d.Adoption == nil || !transparency.IsOfLog(d.Registry, h.Heir) || !transparency.IsOfLog(d.Adoption.From, own.Origin) {
+			continue
+		}
+		switch a := d.Adoption; {
+		case !a.Reading:
+			return uncancelled(stele.Messagef("hand-over.heir-gives-names",
+				"{heir} says that it has adopted {namespace} and gives its names: if this registry did so, too, both would give the same names to different things; it stays sealed", h.Heir, ns.Key()))
+		case transparency.IsOfLog(a.To, h.Heir) && !a.Until.Before(h.Since.Truncate(time.Second)):
+			return uncancelled(stele.Messagef("hand-over.heir-adopts-now",
+				"{heir} adopts a bundle of {namespace} that was made after the seal, and may give its names at any moment; it stays sealed: let the heir's operator finish, or, if it is not to be, stop the heir's server, and cancel then", h.Heir, ns.Key()))
+		}
+	}
+	return ctx.Err()
+}
+
+func uncancelled(err error) error {
+	return &stele.Error{Op: "cancel hand-over", Kind: stele.Conflict, Err: err}
+}
+
 // Check asks the heir of a namespace. Conflict if no heir was named. Only an administrator may.
 func (c *Checker) Check(ctx context.Context, key stele.NamespaceKey) (a apijson.HeirCheck, err error) {
 	const op = "check heir"
@@ -152,6 +211,8 @@ func (r *run) judge(ns *stele.Namespace, said *apijson.NamespaceHandOver) error 
 		return stele.Messagef("hand-over.adopted-from-another", `{heir} has adopted {namespace} from "{from}", and not from this registry, {giver}; ask its operator`, r.heir, key, said.Adoption.From, r.giver)
 	case said.Adoption.Reading || !transparency.IsOfLog(said.Adoption.To, r.heir):
 		return stele.Messagef("hand-over.adopted-for-reading", "{heir} has adopted {namespace} for reading only: its bundle was made before the seal, or not all of it is adopted yet; have a bundle adopted there that was made since", r.heir, key)
+	case said.Adoption.Silent:
+		return stele.Messagef("hand-over.adopted-in-silence", "{heir} has adopted {namespace} since this registry was silent for long, and not from a bundle that was made after the seal; have one adopted there", r.heir, key)
 	case ns.HandOver.State == stele.Sealed && said.Adoption.Until.Before(ns.HandOver.Since.Truncate(time.Second)):
 		return stele.Messagef("hand-over.adopted-earlier", "{heir} has adopted a bundle of {namespace} that ends at {until}, before it was sealed, at {since}; have a bundle adopted there that was made since", r.heir, key, said.Adoption.Until.UTC().Format(time.RFC3339), ns.HandOver.Since.UTC().Format(time.RFC3339))
 	case (said.State == string(stele.Sealed) || said.State == string(stele.Forwarded)) && transparency.IsOfLog(said.Heir, r.giver):

@@ -248,6 +248,63 @@ func TestCheckUnnamed(t *testing.T) {
 	giver.refused(c, "hand-over.giver-unnamed")
 }
 
+// A seal is not cancelled if the heir says that it gives the names, whatever the operator believes. An heir that can't be asked, or that has
+// the names for reading only, does not hinder it.
+func TestCancel(t *testing.T) {
+	giver, heir := pair(t)
+	c := giver.checker()
+	state := func() stele.HandOverState {
+		ns, err := giver.Registrar.Namespace(giver.admin, theKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ns.HandOver.State
+	}
+	refused := func(sure bool, code string) {
+		t.Helper()
+		_, err := c.Cancel(giver.admin, theKey, sure)
+		if got, _ := stele.CodeOf(err); got != code || stele.KindOf(err) != stele.Conflict || state() != stele.Sealed {
+			t.Errorf("cancel says %v (%s), want %s; the state is %q", err, got, code, state())
+		}
+	}
+	refused(false, "hand-over.sealed-not-cancelled")
+	heir.adopts(giverName)
+	refused(false, "hand-over.sealed-not-cancelled")
+	refused(true, "hand-over.heir-gives-names")
+	if _, err := c.Cancel(auth.With(t.Context(), auth.Principal{Name: "ana"}), theKey, true); stele.KindOf(err) != stele.Forbidden {
+		t.Errorf("as a user: %v", err)
+	}
+	// What it has for reading is of the bundle of the seal: it is about to open it.
+	heir.adopts(giverName, func(a *stele.Adoption) { a.Reading = true })
+	refused(true, "hand-over.heir-adopts-now")
+	// A bundle that was made before the seal, or for another registry, opens nothing.
+	for what, change := range map[string]func(a *stele.Adoption){
+		"before the seal":      func(a *stele.Adoption) { a.Until = a.Until.Add(-time.Hour) },
+		"for another registry": func(a *stele.Adoption) { a.To = "third.example.org/.log" },
+		"for none":             func(a *stele.Adoption) { a.To = "" },
+	} {
+		heir.adopts(giverName, func(a *stele.Adoption) { a.Reading = true }, change)
+		if _, err := c.Cancel(giver.admin, theKey, true); err != nil || state() != stele.NotHandedOver {
+			t.Errorf("adopted for reading, %s: %v, %q", what, err, state())
+		}
+		giver.seals(heirName, heir.server.URL+"/")
+	}
+	heir.adopts(giverName)
+	refused(true, "hand-over.heir-gives-names")
+	heir.server.Close()
+	if _, err := c.Cancel(giver.admin, theKey, true); err != nil || state() != stele.NotHandedOver {
+		t.Errorf("an heir that can't be asked: %v, %q", err, state())
+	}
+	// An offer is cancelled without asking.
+	c.HTTP = never{t}
+	if _, err := giver.Registrar.OfferNamespace(giver.admin, theKey, heirName, heir.server.URL+"/"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Cancel(giver.admin, theKey, false); err != nil || state() != stele.NotHandedOver {
+		t.Errorf("an offer: %v, %q", err, state())
+	}
+}
+
 // never is a client that must not be used.
 type never struct{ t *testing.T }
 
