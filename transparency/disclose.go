@@ -35,17 +35,26 @@ type Disclosure struct {
 	Leaf string
 }
 
+// LeafMaker makes leaves again, in memory that it uses again. The zero value is ready. One goroutine at a time may use it.
+type LeafMaker struct{ m maker }
+
+// Record returns the leaf of a version of a record, as [Disclosure.RecordLeaf] does.
+func (m *LeafMaker) Record(d *Disclosure, r *stele.Record) (*Leaf, error) {
+	return d.leaf(KindRecord, r.ID.String(), r.Version, func(l *Leaf, s seed) error { return m.m.digest(l, &entry{record: r, seed: s}) })
+}
+
 // RecordLeaf returns the leaf of a version of a record. Invalid if there can't be such a leaf.
 func (d *Disclosure) RecordLeaf(r *stele.Record) (*Leaf, error) {
-	return d.leaf(KindRecord, r.ID.String(), r.Version, func() (documents, error) { return recordDocuments(r) })
+	return new(LeafMaker).Record(d, r)
 }
 
 // NamespaceLeaf returns the leaf of a version of a namespace. Invalid if there can't be such a leaf.
 func (d *Disclosure) NamespaceLeaf(n *stele.Namespace) (*Leaf, error) {
-	return d.leaf(KindNamespace, n.Key().String(), n.Version, func() (documents, error) { return namespaceDocuments(n) })
+	return d.leaf(KindNamespace, n.Key().String(), n.Version, func(l *Leaf, s seed) error { return new(maker).digest(l, &entry{space: n, seed: s}) })
 }
 
-func (d *Disclosure) leaf(kind Kind, name string, version uint64, docs func() (documents, error)) (*Leaf, error) {
+// leaf makes the leaf of a version. Digest fills in the digests of its documents.
+func (d *Disclosure) leaf(kind Kind, name string, version uint64, digest func(l *Leaf, s seed) error) (*Leaf, error) {
 	if d.Leaf != "" {
 		return d.leafText(kind, name, version)
 	}
@@ -66,11 +75,9 @@ func (d *Disclosure) leaf(kind Kind, name string, version uint64, docs func() (d
 	if d.Bare {
 		return l, nil
 	}
-	documents, err := docs()
-	if err != nil {
+	if err := digest(l, s); err != nil {
 		return nil, err
 	}
-	l.digest(&s, &documents)
 	return l, nil
 }
 

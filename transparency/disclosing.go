@@ -161,6 +161,9 @@ func (d *Disclosing) Tiles() iter.Seq[TileID] {
 	}
 }
 
+// Has reports whether the log of that size has a record, which is a wanted one.
+func (d *Disclosing) Has(id stele.ID) bool { return d.find(KindRecord, id.String(), 1) != nil }
+
 // Record returns what makes the leaf of a version of a record again. False if the log of that size does not have it. If the
 // document is not shown as it was logged, the disclosure has the leaf itself: no salt of what is not shown is disclosed.
 func (d *Disclosing) Record(ctx context.Context, logged *stele.Record, shown bool) (Disclosure, bool, error) {

@@ -233,7 +233,7 @@ func (l *Log) remake(ctx context.Context, p *position, list []entry, first uint6
 // is not damage: what is kept of the leaf is read again then.
 func (l *Log) again(ctx context.Context, p *position, e *entry, leaf uint64) error {
 	err := l.againAs(ctx, p, e, leaf)
-	if stele.KindOf(err) != stele.Internal {
+	if err == nil || stele.KindOf(err) != stele.Internal {
 		return err
 	}
 	now, kerr := l.kept(ctx, leaf)

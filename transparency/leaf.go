@@ -214,7 +214,7 @@ func PublicRecord(r *stele.Record) *stele.Record {
 func isPrivate(v stele.HandleValue) bool { return v.Permissions&stele.PublicRead == 0 }
 
 // PublicNamespace returns what the public may see of a version of a namespace: what it promises, by which keys its
-// records are signed, where it is published, and from and to which registries it was handed over. It is a part of form 1 of the log and does not change.
+// records are signed, where it is published, which registries are its heirs, and from and to which it was handed over. It is a part of form 1 of the log and does not change.
 func PublicNamespace(n *stele.Namespace) *stele.Namespace {
 	handed, adoptions := n.HandOver, slices.Clone(n.Adoptions)
 	handed.By = ""
@@ -224,7 +224,7 @@ func PublicNamespace(n *stele.Namespace) *stele.Namespace {
 	return &stele.Namespace{
 		Scheme: n.Scheme, Prefix: n.Prefix, Title: n.Title, TTL: n.TTL, Status: n.Status, Persistence: n.Persistence,
 		Delegate: n.Delegate, Listed: n.Listed, Rules: n.Rules, Publication: n.Publication, Keys: n.Keys,
-		HandOver: handed, Adoptions: adoptions,
+		Heirs: n.Heirs, HandOver: handed, Adoptions: adoptions,
 		Version: n.Version, Created: n.Created, Modified: n.Modified,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -226,4 +227,17 @@ func (h *house) prove2(name string, version uint64) *Proof {
 	h.Helper()
 	h.catchUp()
 	return h.prove(name, version, false)
+}
+
+// TestVerifyPanics: a panic while leaves are checked is an error, and not the end of the server.
+func TestVerifyPanics(t *testing.T) {
+	h := newHouse(t, nil)
+	h.put("ark:99999/x", "https://example.org/1")
+	h.sign()
+	l, m := h.meanwhile()
+	m.onRecord = func() { panic("lost") }
+	err := l.Verify(h.ctx, func(*stele.Message) {})
+	if stele.KindOf(err) != stele.Internal || !strings.Contains(err.Error(), "lost, at log_test.go:") {
+		t.Error(err)
+	}
 }

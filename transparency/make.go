@@ -34,9 +34,10 @@ func (m *maker) make(e *entry) {
 	} else {
 		leaf.Name, leaf.Blind = "", Blind(e.key, kind, name)
 	}
-	if m.documents(e) {
+	// There are none if the version was not kept, or was erased, or has a text that is not UTF-8, which an earlier program may have
+	// let in.
+	if (e.record != nil || e.space != nil) && m.digest(&leaf, e) == nil {
 		e.kept.flags |= flagNoted
-		leaf.Form, leaf.Public, leaf.Full = leafForm, sha256.Sum256(m.public), sha256.Sum256(m.full)
 	}
 	if !m.at.Equal(leaf.At) || m.atText == nil {
 		m.at, m.atText = leaf.At, appendTime(m.atText[:0], leaf.At)
@@ -60,12 +61,18 @@ func hashNode(left, right *tlog.Hash) tlog.Hash {
 	return sha256.Sum256(b[:])
 }
 
-// documents writes the two documents of the version, each after its salt. False if there are none: the version was not kept, or was
-// erased, or has a text that is not UTF-8, which an earlier program may have let in.
-func (m *maker) documents(e *entry) bool {
-	if e.record == nil && e.space == nil {
-		return false
+// digest fills in the digests of the documents of an entry, which has a record or a namespace. Invalid if it has a text that is not
+// UTF-8.
+func (m *maker) digest(l *Leaf, e *entry) error {
+	if err := m.documents(e); err != nil {
+		return err
 	}
+	l.Form, l.Public, l.Full = leafForm, sha256.Sum256(m.public), sha256.Sum256(m.full)
+	return nil
+}
+
+// documents writes the two documents of the version, each after its salt.
+func (m *maker) documents(e *entry) error {
 	public, full := e.seed.salts()
 	m.public, m.full = append(m.public[:0], public[:]...), append(m.full[:0], full[:]...)
 	var err error
@@ -86,7 +93,7 @@ func (m *maker) documents(e *entry) bool {
 			m.public = append(m.public, noDocument...)
 		}
 	}
-	return err == nil
+	return err
 }
 
 // isOpen reports whether [PublicRecord] differs from a record only by By, Import and Readers.

@@ -127,7 +127,7 @@ func TestMergedMeanwhile(t *testing.T) {
 	h.must(err)
 	h.ingest("ark:12345/j", 200)
 	h.catchUp()
-	h.must(l.verifyTile(h.ctx, p, blockLeaves, tileWidth, func(problem *stele.Message) { t.Error(problem) }))
+	h.must(l.verifyGroup(h.ctx, p, blockLeaves/tileWidth, 2*blockLeaves/tileWidth, func(problem *stele.Message) { t.Error(problem) }))
 }
 
 // The entries of a tile that are about one namespace need its history once.

@@ -105,7 +105,7 @@ func TestSeveralServersWriteOneLog(t *testing.T) {
 				r, log := h.server(nil)
 				work.Go(func() {
 					rnd := rand.New(rand.NewPCG(uint64(i), 1))
-					for range 25 {
+					for range 12 {
 						h.live(rnd, r)
 						if err := log.CatchUp(h.ctx, nil); err != nil {
 							t.Error(err)

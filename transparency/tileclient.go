@@ -28,6 +28,9 @@ type TileClient struct {
 	asked bool
 }
 
+// FrozenHeader is a header by which a frozen archive says of which time its checkpoint is: it shows that for ever, so that it is not a sign that the registry lives.
+const FrozenHeader = "Stele-Frozen"
+
 // Doer makes requests: an [http.Client] of package outbound.
 type Doer interface {
 	Do(r *http.Request) (*http.Response, error)
