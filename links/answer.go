@@ -22,6 +22,9 @@ const (
 	FailNotAskable
 	FailNoFile  // FTP: there is no such file
 	FailNoLogin // FTP: the server lets no anonymous user in
+	FailTLS     // the host answers, and agrees on no TLS with this server: it wants a certificate, or a version or a cipher that is not known here
+	FailBusy    // FTP: the server has no room or no file for now
+	FailOurs    // this server could not ask
 )
 
 // Hop is a redirect.

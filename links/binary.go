@@ -32,7 +32,7 @@ func putTime(b []byte, t time.Time) []byte {
 	return binary.AppendUvarint(b, uint64(max(t.Unix()-epoch, 0))/60+1)
 }
 
-// Append appends the stored form of a status: about 50 bytes for a target that works.
+// Append appends the stored form of a status: about 70 bytes for a target that works.
 func (s *Status) Append(b []byte) []byte {
 	flags := byte(0)
 	for flag, set := range map[byte]bool{hasRow: s.Row != (Row{}) || s.Gone > 0, hasText: s.Print.Text != 0 || s.Print.Title != 0, hasDigest: s.Print.Digest != [16]byte{},

@@ -80,11 +80,12 @@ const (
 	LookedGone           // a person looked and found nothing
 	LookedFine           // a person looked and found it
 	Paused               // the settings exclude the host
+	OwnFault             // this server could not ask: its network or its resolver does not work, or it has no more files or ports
 )
 
 var causeNames = [...]string{"", "answered", "redirected", "home-page", "error-page", "same-as-other", "says-not-found", "needs-access", "wall", "forbidden",
 	"asked-to-wait", "robots-forbid", "robots-unread", "not-found", "says-gone", "bad-status", "no-name", "dns-failed", "refused", "reset", "timed-out",
-	"bad-certificate", "loop", "private-address", "not-askable", "looked-gone", "looked-fine", "paused"}
+	"bad-certificate", "loop", "private-address", "not-askable", "looked-gone", "looked-fine", "paused", "own-fault"}
 
 // String returns the name of the cause.
 func (c Cause) String() string {

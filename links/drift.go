@@ -14,12 +14,12 @@ type Print struct {
 	Type     uint16    // hash of the media type; 0: not known
 	Length   int64     // -1 or 0: not known
 	Digest   [16]byte  // the beginning of the SHA-256 of the whole body; zero: not known
-	Modified time.Time // Last-Modified, for the next request
-	Tag      string    // ETag, if it is short
+	Tag      string    // ETag, for the next request, if it is short; it is sent as it came or not at all
+	Modified time.Time // Last-Modified, for the next request, if there is no Tag
 }
 
-// maxTag is the longest ETag that is kept.
-const maxTag = 20
+// maxTag is the longest ETag that is kept. A part of a longer one would stand for another page, so Last-Modified is kept instead.
+const maxTag = 16
 
 func takePrint(a *Answer, p *page) Print {
 	pr := Print{Length: a.Length}
@@ -34,7 +34,7 @@ func takePrint(a *Answer, p *page) Print {
 	if tag := a.Header.Get("etag"); len(tag) <= maxTag {
 		pr.Tag = tag
 	}
-	if at, err := time.Parse(time.RFC1123, a.Header.Get("last-modified")); err == nil {
+	if at, err := time.Parse(time.RFC1123, a.Header.Get("last-modified")); err == nil && pr.Tag == "" {
 		pr.Modified = at.UTC()
 	}
 	return pr

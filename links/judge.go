@@ -54,6 +54,12 @@ func (r *Rules) judgeFailure(a *Answer, e *Evidence) {
 		e.Weight, e.Cause = Bad, NotFound
 	case FailNoLogin:
 		e.State, e.Cause = Blocked, NeedsAccess
+	case FailBusy:
+		e.Cause, e.Wait = AskedToWait, usualWait
+	case FailOurs:
+		e.Cause, e.Wait = OwnFault, ownWait
+	case FailTLS:
+		e.Weight, e.State, e.Cause = Weak, Unsure, BadCertificate
 	case FailRobots:
 		e.State, e.Cause = Blocked, RobotsForbid
 	case FailRobotsUnread:

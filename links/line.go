@@ -8,6 +8,7 @@ import (
 // Limits of politeness.
 const (
 	Gap           = 5 * time.Second // between two requests to a domain, at least
+	OwnGap        = time.Second     // the same, where the owner of a namespace wants less and the administrator does not know the host
 	gapTimes      = 10              // or so many times as long as the last answer took
 	maxGap        = 5 * time.Minute
 	MaxCrawlDelay = time.Minute
@@ -50,8 +51,9 @@ type Report struct {
 // Line says which target is asked next, so that no domain and no address is asked by two requests at once or
 // too often. It holds what is due soon, and is used by one goroutine.
 type Line struct {
-	// Pace returns the gap that the owner of a host allows; 0: the usual one. It may be nil.
-	Pace func(host string) time.Duration
+	// Pace returns the gap that the owner of a namespace wants for a host of their own; 0: the usual one. Trusted says that the administrator
+	// knows the host to be one of their own. It may be nil.
+	Pace func(host string) (gap time.Duration, trusted bool)
 
 	lanes map[string]*lane
 	hosts map[string]*Host
@@ -60,6 +62,7 @@ type Line struct {
 	busy  int
 	size  int
 
+	out      outage
 	forgetAt time.Time // when hosts are forgotten the next time
 }
 
@@ -200,8 +203,10 @@ func spread(last *time.Time, from time.Time, gap time.Duration) time.Time {
 // gap returns how long a domain is left alone after an answer that took so long.
 func (l *Line) gap(q *lane, host string, took time.Duration) time.Duration {
 	if l.Pace != nil {
-		if own := l.Pace(host); own > 0 {
+		if own, trusted := l.Pace(host); own > 0 && trusted {
 			return max(own, q.crawl)
+		} else if own > 0 { // an owner may name the host of a stranger
+			return max(own, OwnGap, q.crawl, min(gapTimes*took, maxGap))
 		}
 	}
 	return max(Gap, q.crawl, min(gapTimes*took, maxGap))
@@ -225,8 +230,11 @@ func (l *Line) ready(q *lane) time.Time {
 // when to look again; zero if that depends on a task under way or on a new one.
 func (l *Line) Next(now time.Time) (t Task, again time.Time, ok bool) {
 	l.forgetHosts(now)
-	if l.busy >= AtOnce {
+	if l.busy >= AtOnce || l.busy > 0 && !l.out.since.IsZero() { // one host is tried, if none answers
 		return Task{}, time.Time{}, false
+	}
+	if until := l.Rests(now); !until.IsZero() {
+		return Task{}, until, false
 	}
 	var best *lane
 	var bestAt time.Time
@@ -262,12 +270,13 @@ func (l *Line) Next(now time.Time) (t Task, again time.Time, ok bool) {
 }
 
 // Done says that a task that Next returned was asked. It returns the tasks that leave the line: their host does not answer, or their
-// domain wants to be left alone for long or has become slow.
+// domain wants to be left alone for long or has become slow. If no host answers at all, Done changes the evidence: that says nothing of this one.
 func (l *Line) Done(t *Task, r Report, e *Evidence, now time.Time) (out []Postponed) {
 	q := l.release(t)
 	if q == nil {
 		return nil
 	}
+	l.out.add(t.Host, l.Host(t.Host), e, now)
 	if r.CrawlDelay > 0 {
 		q.crawl = min(r.CrawlDelay, MaxCrawlDelay)
 	}
@@ -346,6 +355,14 @@ func (l *Line) forgetHosts(now time.Time) {
 		if h.Streak == 0 && h.Down.IsZero() && now.Sub(h.Answered) > brokenAfter+day {
 			delete(l.hosts, name)
 		}
+	}
+}
+
+// Forget drops what is known of a host, unless some of its tasks wait or are asked.
+func (l *Line) Forget(host string) {
+	q := l.lanes[Domain(host)]
+	if q == nil || !q.busy && !slices.ContainsFunc(q.tasks, func(t *Task) bool { return t.Host == host }) {
+		delete(l.hosts, host)
 	}
 }
 

@@ -51,20 +51,24 @@ func TestPaces(t *testing.T) {
 		e      *Evidence
 		own    time.Duration
 		want   time.Duration
+		known  bool // to the administrator as one of the owner
 	}{
-		"usual":                  {Report{}, fine, 0, Gap},
-		"slow":                   {Report{Took: 3 * time.Second}, fine, 0, 30 * time.Second},
-		"very slow":              {Report{Took: time.Minute}, fine, 0, maxGap},
-		"crawl delay":            {Report{CrawlDelay: 20 * time.Second}, fine, 0, 20 * time.Second},
-		"a delay that is long":   {Report{CrawlDelay: time.Hour}, fine, 0, time.Minute},
-		"Retry-After":            {Report{}, &Evidence{Cause: AskedToWait, Wait: time.Hour}, 0, time.Hour},
-		"a very long one":        {Report{}, &Evidence{Cause: AskedToWait, Wait: 100 * day}, 0, day},
-		"an own host":            {Report{Took: time.Second}, fine, time.Second / 5, time.Second / 5},
-		"an own host, delayed":   {Report{CrawlDelay: 20 * time.Second}, fine, time.Second / 5, 20 * time.Second},
-		"an own host that waits": {Report{}, &Evidence{Cause: AskedToWait, Wait: time.Hour}, time.Second, time.Hour},
+		"usual":                  {Report{}, fine, 0, Gap, false},
+		"slow":                   {Report{Took: 3 * time.Second}, fine, 0, 30 * time.Second, false},
+		"very slow":              {Report{Took: time.Minute}, fine, 0, maxGap, false},
+		"crawl delay":            {Report{CrawlDelay: 20 * time.Second}, fine, 0, 20 * time.Second, false},
+		"a delay that is long":   {Report{CrawlDelay: time.Hour}, fine, 0, time.Minute, false},
+		"Retry-After":            {Report{}, &Evidence{Cause: AskedToWait, Wait: time.Hour}, 0, time.Hour, false},
+		"a very long one":        {Report{}, &Evidence{Cause: AskedToWait, Wait: 100 * day}, 0, day, false},
+		"an own host":            {Report{Took: time.Second}, fine, time.Second / 5, time.Second / 5, true},
+		"an own host, delayed":   {Report{CrawlDelay: 20 * time.Second}, fine, time.Second / 5, 20 * time.Second, true},
+		"an own host that waits": {Report{}, &Evidence{Cause: AskedToWait, Wait: time.Hour}, time.Second, time.Hour, true},
+		"perhaps an own host":    {Report{}, fine, time.Second / 5, time.Second, false},
+		"perhaps, and slow":      {Report{Took: 3 * time.Second}, fine, time.Second / 5, 30 * time.Second, false},
+		"perhaps, and slower":    {Report{}, fine, time.Minute, time.Minute, false},
 	} {
 		l := NewLine()
-		l.Pace = func(string) time.Duration { return test.own }
+		l.Pace = func(string) (time.Duration, bool) { return test.own, test.known }
 		add(t, l, task("a1", "a.example"))
 		one := next(t, l, begin, "a1")
 		l.Done(&one, test.report, test.e, begin)

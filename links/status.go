@@ -150,8 +150,13 @@ func (s *Status) Add(e *Evidence, t Target, answered time.Time, now time.Time) {
 	if s.Looked != 0 && s.Looked == e.sight() && e.Weight != Good {
 		e = &Evidence{Weight: Good, Cause: LookedFine, State: OK, Status: e.Status, Final: e.Final}
 	}
-	s.Checked, s.Code = now, uint16(e.Status)
-	if e.Cause == AskedToWait { // as before
+	s.Checked = now
+	if e.Cause == OwnFault && s.State != Unchecked {
+		s.Next = now.Add(e.Wait)
+		return
+	}
+	s.Code = uint16(e.Status)
+	if e.Cause == AskedToWait || e.Cause == OwnFault { // as before
 		s.Next = now.Add(e.Wait)
 		if s.State == Unchecked {
 			s.Cause = e.Cause
@@ -165,7 +170,10 @@ func (s *Status) Add(e *Evidence, t Target, answered time.Time, now time.Time) {
 	case Good:
 		s.Row, s.Good = Row{}, now
 		s.set(e.State, e.Cause, now)
-		if e.Status != 304 && e.Cause != LookedFine && e.Print != (Print{}) {
+		switch {
+		case e.Status == 304 && s.Drift == Suspected: // what is kept is there again
+			s.Drift, s.DriftSince = NoDrift, time.Time{}
+		case e.Status != 304 && e.Cause != LookedFine && e.Print != (Print{}):
 			s.drift(&e.Print, &t, now)
 		}
 	case Bad:
@@ -178,6 +186,10 @@ func (s *Status) Add(e *Evidence, t Target, answered time.Time, now time.Time) {
 		s.set(e.State, e.Cause, now)
 	}
 	s.Next = s.due(t.Key, now)
+	// Content that seems to be another one is looked at again after a week. If that look finds out nothing, its turn comes as usual.
+	if second := s.DriftSince.Add(driftWait); s.Drift == Suspected && e.Weight == Good && now.Before(second) {
+		s.Next = minTime(s.Next, second)
+	}
 }
 
 func (s *Status) set(state State, cause Cause, now time.Time) {

@@ -227,6 +227,71 @@ func TestDrift(t *testing.T) {
 	}
 }
 
+// Content that seems to be another one is looked at again a week later, and not in its turn of 30 days.
+func TestSecondLook(t *testing.T) {
+	page := func(title, about string) *Evidence {
+		a := webPage(200, "<title>"+title+"</title>"+prose("", about))
+		return &Evidence{Weight: Good, State: OK, Status: 200, Print: rules(t).Judge(&a).Print}
+	}
+	old, other := page("Maps", "maps of the land"), page("Casino", "games of chance where money is lost by visitors")
+	looks := func(second *Evidence) (s Status) {
+		now := begin
+		for i, e := range []*Evidence{old, other, second} {
+			s.Add(e, Target{}, now, now)
+			if i == 1 && (s.Drift != Suspected || s.Next.Sub(now) > driftWait) {
+				t.Errorf("it is %s, and the second look comes %s later", s.Drift, s.Next.Sub(now))
+			}
+			if now = s.Next; i == 1 {
+				now = maxTime(now, begin.Add(30*day).Add(driftWait))
+			}
+			if i == 0 {
+				now = begin.Add(20 * day)
+			}
+		}
+		return s
+	}
+	if s := looks(other); s.Drift != TextChanged {
+		t.Errorf("it differs at both looks, and is %s", s.Drift)
+	}
+	if s := looks(&Evidence{Weight: Good, State: OK, Status: 304}); s.Drift != NoDrift || !s.DriftSince.IsZero() {
+		t.Errorf("what is kept is there again, and it is %s", s.Drift)
+	}
+	// A look that finds out nothing does not repeat at once.
+	if s := looks(&Evidence{Weight: Good, State: OK, Status: 200}); s.Drift != Suspected || s.Next.Sub(s.Checked) < leastGap {
+		t.Errorf("it is %s, and due after %s", s.Drift, s.Next.Sub(s.Checked))
+	}
+	// Within the week the turn does not put the second look off.
+	var s Status
+	for _, at := range []time.Duration{0, day, 3 * day} {
+		e := other
+		if at == 0 {
+			e = old
+		}
+		s.Add(e, Target{}, begin, begin.Add(at))
+	}
+	if want := begin.Add(day + driftWait); s.Next.After(want) {
+		t.Errorf("the second look is at %s, not at %s", s.Next, want)
+	}
+}
+
+// A tag is kept whole or not at all: a part of it would be the tag of another page. Without one the time of the last change is kept.
+func TestTags(t *testing.T) {
+	const changed = "Mon, 02 Jan 2023 15:04:05 GMT"
+	for tag, want := range map[string]Print{
+		`"5f3e4b2a1c-9d3"`:       {Tag: `"5f3e4b2a1c-9d3"`},
+		`W/"5f3e4b2a1c-9"`:       {Tag: `W/"5f3e4b2a1c-9"`},
+		`"2aa6-5d5c3b8a8f2c0-1"`: {Modified: time.Date(2023, 1, 2, 15, 4, 5, 0, time.UTC)},
+		"":                       {Modified: time.Date(2023, 1, 2, 15, 4, 5, 0, time.UTC)},
+	} {
+		a := webPage(200, prose("Maps", "maps"))
+		a.Header["etag"], a.Header["last-modified"] = []string{tag}, []string{changed}
+		p := rules(t).Judge(&a).Print
+		if p.Tag != want.Tag || !p.Modified.Equal(want.Modified) {
+			t.Errorf("%s: %q, %s are kept", tag, p.Tag, p.Modified)
+		}
+	}
+}
+
 func TestSlotsAreSpread(t *testing.T) {
 	var days [31]int
 	for i := range 30_000 {

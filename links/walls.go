@@ -28,6 +28,11 @@ type Rules struct {
 	} `json:"pages"`
 }
 
+// Judge says what an answer is evidence of: Rules do, and rules that are read again when they change.
+type Judge interface {
+	Judge(a *Answer) Evidence
+}
+
 // Sign is the sign of a wall. All that it names must be there.
 type Sign struct {
 	Name   string `json:"name"`

@@ -215,15 +215,25 @@ func TestYear(t *testing.T) {
 	for seed := range years(t) {
 		t.Run(strconv.Itoa(seed+1), func(t *testing.T) {
 			t.Parallel()
-			play(t, uint64(seed+1))
+			play(t, uint64(seed+1), false)
 		})
 	}
 }
 
-func play(t *testing.T, seed uint64) {
+// TestYearWithOutage has this server reach no host for eight days of a year. No host is called down for that, and nothing is missed.
+func TestYearWithOutage(t *testing.T) {
+	t.Parallel()
+	play(t, 1, true)
+}
+
+// play runs a year in a world, with an outage of this server or without.
+func play(t *testing.T, seed uint64, outage bool) {
 	start := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, int(seed)%7)
 	hosts, names := world(rand.New(rand.NewPCG(seed, 2)), start)
 	y := &year{rules: rules(t), line: NewLine(), now: start, byKey: make(map[string]*simName), last: make(map[string]time.Time)}
+	if outage {
+		y.away = func(now time.Time) bool { return now.After(start.Add(100*day)) && now.Before(start.Add(108*day)) }
+	}
 	count := make(map[string]int)
 	for _, n := range names {
 		count[n.host.name]++
@@ -245,11 +255,11 @@ func play(t *testing.T, seed uint64) {
 		heap.Push(&y.due, n)
 	}
 	slow := hosts[199].name
-	y.line.Pace = func(host string) time.Duration {
+	y.line.Pace = func(host string) (time.Duration, bool) {
 		if host == slow {
-			return gap
+			return gap, true
 		}
-		return 0
+		return 0, false
 	}
 	y.run(t, start.Add(365*day))
 
@@ -282,6 +292,7 @@ func play(t *testing.T, seed uint64) {
 			s.missed++
 			t.Logf("%s of a %s host went away on %s and is %s (%s); %+v", n.key, n.host.temper, truth, n.status.State, n.status.Cause, n.status.Row)
 			continue
+		case outage: // it makes all later
 		case n.told.Sub(truth) > 40*day:
 			s.lateGone++
 		case !n.failed.IsZero() && n.told.Sub(n.failed) > 9*day:
@@ -315,6 +326,7 @@ func play(t *testing.T, seed uint64) {
 
 type year struct {
 	rules    *Rules
+	away     func(now time.Time) bool // this server reaches no host; nil: it always does
 	line     *Line
 	due      due
 	byKey    map[string]*simName
@@ -361,6 +373,9 @@ func (y *year) run(t *testing.T, end time.Time) {
 // judge judges the answer of a name. The same page is read once.
 func (y *year) judge(n *simName) Evidence {
 	a := n.answer(y.now)
+	if y.away != nil && y.away(y.now) {
+		a = &Answer{URL: n.url, Final: n.url, Failure: FailDNS}
+	}
 	if a.Failure != NoFailure {
 		return y.rules.Judge(a)
 	}
@@ -389,9 +404,10 @@ func (y *year) ask(task *Task) {
 		n := y.byKey[key]
 		e := y.judge(n)
 		answered := h.Answered
-		n.status.Add(&e, Target{Key: Hash(n.key)}, answered, y.now)
 		wasDown := !h.Down.IsZero()
-		for _, out := range y.line.Done(task, Report{Took: time.Second / 2}, &e, y.now) {
+		left := y.line.Done(task, Report{Took: time.Second / 2}, &e, y.now)
+		n.status.Add(&e, Target{Key: Hash(n.key)}, answered, y.now)
+		for _, out := range left {
 			if !out.Until.After(y.now) {
 				panic("a task is postponed to " + out.Until.String())
 			}

@@ -20,8 +20,18 @@ const maxHead = 256 << 10
 
 // NewVisitor returns what asks public sites, and keeps no connection open. It follows no
 // redirect, and does not judge certificates: the caller looks at the TLS state of the answer, and must not
-// send anything that is secret. Head is how long a site may take for the head of an answer.
+// send anything that is secret. It offers old versions of TLS and weak ciphers too: a site that knows no others is there, and its answer needs no
+// protection. Head is how long a site may take for the head of an answer.
 func NewVisitor(d *Dialer, head time.Duration) http.RoundTripper {
 	return &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true, TLSHandshakeTimeout: d.Timeout, ResponseHeaderTimeout: head,
-		MaxResponseHeaderBytes: maxHead, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+		MaxResponseHeaderBytes: maxHead, ForceAttemptHTTP2: true,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, CipherSuites: everySuite()}}
+}
+
+// everySuite returns the cipher suites of TLS 1.0 to 1.2 that the program knows, weak ones too.
+func everySuite() (list []uint16) {
+	for _, s := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
+		list = append(list, s.ID)
+	}
+	return list
 }

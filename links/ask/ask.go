@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"errors"
@@ -16,8 +17,10 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,7 +43,7 @@ const (
 // Options are what an Asker needs. Rules and Now must be set.
 type Options struct {
 	Rule  outbound.Rule
-	Rules *links.Rules
+	Rules links.Judge
 	Agent string // who asks: "Stele/1.2 (+https://id.example.org/.well-known/stele)"
 	Now   func() time.Time
 	Rand  io.Reader              // crypto/rand's Reader if nil
@@ -279,11 +282,12 @@ func (v *visit) once(ctx context.Context, method string, u *url.URL, k Known, an
 
 // send sends a request.
 func (v *visit) send(ctx context.Context, method string, u *url.URL, k Known, conditional bool, answer *links.Answer) (*http.Response, links.Failure) {
+	var shaken atomic.Bool // the handshake of TLS failed; it may still be under way when the request has ended
 	trace := &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
 		if host, _, err := net.SplitHostPort(c.Conn.RemoteAddr().String()); err == nil {
 			answer.Address = host
 		}
-	}}
+	}, TLSHandshakeDone: func(_ tls.ConnectionState, err error) { shaken.Store(err != nil) }}
 	bare := *u
 	bare.Fragment, bare.RawFragment = "", ""
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), method, bare.String(), nil)
@@ -312,7 +316,11 @@ func (v *visit) send(ctx context.Context, method string, u *url.URL, k Known, co
 	}
 	resp, err := v.visit.RoundTrip(req)
 	if err != nil {
-		return nil, v.failure(ctx, u.Hostname(), err)
+		failure := v.failure(ctx, u.Hostname(), err)
+		if failure == links.FailReset && isOfTLS(err, shaken.Load()) {
+			failure = links.FailTLS
+		}
+		return nil, failure
 	}
 	if cookies := resp.Cookies(); len(cookies) > 0 && len(cookies) <= 50 {
 		v.jar.SetCookies(&bare, cookies)
@@ -391,8 +399,11 @@ func wait(text string, now time.Time) time.Duration {
 // failure says why there is no answer.
 func (v *visit) failure(ctx context.Context, host string, err error) links.Failure {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		if dns.IsNotFound && v.isAbsent(ctx, host) {
+		switch {
+		case dns.IsNotFound && v.isAbsent(ctx, host):
 			return links.FailNoName
+		case isOfResolver(dns):
+			return links.FailOurs
 		}
 		return links.FailDNS
 	}
@@ -402,10 +413,30 @@ func (v *visit) failure(ctx context.Context, host string, err error) links.Failu
 		return links.FailPrivate
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return links.FailRefused
+	case slices.ContainsFunc(ownFaults, func(e syscall.Errno) bool { return errors.Is(err, e) }):
+		return links.FailOurs
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return links.FailTimeout
 	}
 	return links.FailReset
+}
+
+// ownFaults are errors that this machine makes itself, without an answer of the other side: no route, a firewall of its own, no more files or ports.
+var ownFaults = []syscall.Errno{syscall.ENETUNREACH, syscall.ENETDOWN, syscall.EPERM, syscall.EACCES, syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM}
+
+// isOfResolver reports whether this machine did not reach its resolver. The error has only the text of what went wrong.
+func isOfResolver(err *net.DNSError) bool {
+	return slices.ContainsFunc(append(ownFaults[:len(ownFaults):len(ownFaults)], syscall.ECONNREFUSED), func(e syscall.Errno) bool { return strings.HasSuffix(err.Err, ": "+e.Error()) })
+}
+
+// isOfTLS reports whether an error says that a host answered, and that it and this server do not agree on TLS: the host sent an alert, or what it said
+// in a handshake that failed is not accepted here. A host that breaks off, or that does not speak TLS, has not answered.
+func isOfTLS(err error, handshake bool) bool {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Op == "remote error" // of crypto/tls, for an alert
+	}
+	_, isOther := errors.AsType[tls.RecordHeaderError](err)
+	return handshake && !isOther && !errors.Is(err, http.ErrSchemeMismatch) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // isAbsent asks the second resolver whether a host does not exist.

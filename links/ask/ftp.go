@@ -28,9 +28,7 @@ func (v *visit) ftp(ctx context.Context, u *url.URL, k Known) *links.Answer {
 	}
 	conn, err := ftp.Open(ctx, u.Hostname(), port, ftp.Options{Dial: v.dialer.DialContext, Idle: min(heading, v.o.Timeout)})
 	if err != nil {
-		if answer.Failure = v.failure(ctx, u.Hostname(), err); stele.KindOf(err) == stele.Unauthenticated {
-			answer.Failure = links.FailNoLogin
-		}
+		v.refused(ctx, u, err, answer)
 		return answer
 	}
 	defer conn.Close()
@@ -46,11 +44,28 @@ func (v *visit) ftp(ctx context.Context, u *url.URL, k Known) *links.Answer {
 		}
 	}
 	if err != nil {
-		if answer.Failure = v.failure(ctx, u.Hostname(), err); stele.KindOf(err) == stele.NotFound {
-			answer.Failure = links.FailNoFile
-		}
+		v.refused(ctx, u, err, answer)
 		return answer
 	}
 	answer.Status, answer.Length = 226, max(answer.Length, file.Size)
 	return answer
+}
+
+// refused says in an answer why there is no file. A server that says no is there: for now it has no room (RFC 959, section 4.2.1: 4xx), or it does not give
+// the file.
+func (v *visit) refused(ctx context.Context, u *url.URL, err error, answer *links.Answer) {
+	reply, said := ftp.Refused(err)
+	switch kind := stele.KindOf(err); {
+	case said && kind == stele.Unauthenticated:
+		answer.Failure = links.FailNoLogin
+	case said && kind == stele.NotFound:
+		answer.Failure = links.FailNoFile
+	case said && reply.Code >= 500:
+	case said:
+		answer.Failure = links.FailBusy
+	default:
+		answer.Failure = v.failure(ctx, u.Hostname(), err)
+		return
+	}
+	answer.Status = reply.Code
 }

@@ -149,7 +149,7 @@ type keptRobots struct {
 
 func newRobots(a *Asker) *robots { return &robots{asker: a, kept: make(map[string]keptRobots)} }
 
-// of returns the rules for an address. A host to which no connection can be made fails as it would for the page.
+// of returns the rules for an address. A host to which no connection can be made, or that accepts one and says nothing, fails as it would for the page.
 func (r *robots) of(ctx context.Context, v *visit, u *url.URL) (*robotRules, links.Failure) {
 	origin := u.Scheme + "://" + strings.ToLower(u.Host)
 	now := v.o.Now()
@@ -192,7 +192,8 @@ func (v *visit) readRobots(ctx context.Context, origin string) (*robotRules, lin
 		var connected links.Answer
 		resp, failure := v.send(ctx, http.MethodGet, u, Known{}, false, &connected)
 		if failure != links.NoFailure {
-			if hop > 0 || connected.Address != "" { // that says nothing about the page
+			// What else goes wrong after a connection was made says nothing about the page.
+			if hop > 0 || connected.Address != "" && failure != links.FailTLS && failure != links.FailTimeout {
 				failure = links.FailRobotsUnread
 			}
 			return nil, failure

@@ -27,13 +27,16 @@ import (
 
 // What the names of cells begin with.
 const (
-	blockCells  = registrar.CheckCells + "b " // what is known of some targets; see lastBlock
-	stateCells  = registrar.CheckCells + "s " // of earlier versions: what is known of a target; by its turn, then by its key
-	dueCells    = registrar.CheckCells + "d " // targets that are due at another time than their turn; by time, then by key
-	foundCells  = registrar.CheckCells + "f " // what is told about a target; by its key
-	hostCells   = registrar.CheckCells + "h " // hosts that do not answer, or of which only a sample is asked
-	domainCells = registrar.CheckCells + "n " // the name servers of domains
-	copiedCells = registrar.CheckCells + "c " // targets that were replaced by an archived copy; by the key of the name and a hash of the address
+	blockCells  = registrar.CheckCells + "b "     // what is known of some targets; see lastBlock
+	stateCells  = registrar.CheckCells + "s "     // of earlier versions: what is known of a target; by its turn, then by its key
+	dueCells    = registrar.CheckCells + "d "     // targets that are due at another time than their turn; by time, then by key
+	waitCells   = registrar.CheckCells + "w "     // targets that were never asked; by key
+	foundCells  = registrar.CheckCells + "f "     // what is told about a target; by its key
+	hostCells   = registrar.CheckCells + "h "     // hosts that do not answer, or of which only a sample is asked
+	domainCells = registrar.CheckCells + "n "     // the name servers of domains
+	copiedCells = registrar.CheckCells + "c "     // targets that were replaced by an archived copy; by the key of the name and a hash of the address
+	quotaCells  = registrar.CheckCells + "q "     // what is spent of the quotas of namespaces
+	outageCell  = registrar.CheckCells + "outage" // since when the server has reached no host at all
 	leaseCell   = registrar.CheckCells + "lease"
 	placeCell   = registrar.CheckCells + "place" // how far the feed was read, and the turn of targets
 )
@@ -50,16 +53,20 @@ type Store interface {
 	Pointing(ctx context.Context, at stele.Location, after stele.ID) iter.Seq2[stele.ID, error]
 }
 
-// Options are what a Checker needs. All must be set, except Log, Lease, Archive and Servers.
+// Options are what a Checker needs. All must be set, except Log, Lease, Own, Archive and Servers.
 type Options struct {
 	Registrar *registrar.Registrar
 	Store     Store
-	Rules     *links.Rules
+	Rules     links.Judge
 	Ask       func(ctx context.Context, url string, k ask.Known) (*links.Answer, links.Report)
 	Now       func() time.Time
 	Rand      io.Reader
 	Log       *slog.Logger
 	Lease     time.Duration // how long a server that has died keeps the lease; 0: DefaultLease
+
+	// Own are hosts that may be asked, with those below them, as often as the owners of namespaces want. The operator names them: an owner may name
+	// the host of a stranger.
+	Own []string
 
 	// Archive returns the archived copy of a page that is nearest to a time; nil: no archive is asked.
 	Archive func(ctx context.Context, url string, near time.Time) (links.Copy, error)
@@ -77,6 +84,7 @@ type Checker struct {
 	wake chan struct{}
 
 	askedOnly bool // see RunAsked
+	tally     tally
 }
 
 // New makes a Checker.
@@ -155,6 +163,7 @@ func (k key) due(at time.Time) string {
 }
 
 func (k key) found() string { return foundCells + string(k) }
+func (k key) waits() string { return waitCells + string(k) }
 
 // When targets are due that users wait for, and those that were never checked: before all others.
 var askedNow, neverChecked = time.Unix(0, 0), time.Unix(1, 0)

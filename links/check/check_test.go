@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	leases "github.com/stele-id/stele/internal/lease"
 	"github.com/stele-id/stele/links"
 	"github.com/stele-id/stele/links/ask"
 	"github.com/stele-id/stele/registrar"
@@ -448,6 +449,20 @@ func TestPauseAndQuota(t *testing.T) {
 	}
 	if _, err := g.r.SetLinkChecks(g.as("ed"), stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}, func(*registrar.LinkChecks) {}); stele.KindOf(err) != stele.Forbidden {
 		t.Errorf("an editor sets: %v", err)
+	}
+}
+
+// Servers may have leases of other lengths.
+func TestLongestLease(t *testing.T) {
+	g := newRegistry(t)
+	if l, err := g.checker(leases.Longest).take(t.Context()); l == nil || err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if l, err := g.checker(time.Second).take(t.Context()); l != nil || err != nil {
+			t.Fatalf("two servers have it: %v", err)
+		}
+		g.pass(-5 * time.Minute) // the clock of the second is that much behind
 	}
 }
 

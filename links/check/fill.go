@@ -266,18 +266,27 @@ func (w *worker) add(ctx context.Context, k key, due string, wanted bool) error 
 	}
 	var later time.Time
 	if space != nil && !wanted {
-		if later = space.PausedUntil(task.Host, now); later.Sub(now) > day {
-			later = now.Add(day) // the owner may end the pause before
+		if later, err = w.putOffUntil(ctx, space, &task); err != nil {
+			return err
 		}
-		if space.Quota > 0 && w.used[space.Key()] >= space.Quota {
-			later = now.Truncate(day).Add(day)
+	}
+	cause := links.NoCause
+	if wanted {
+		if later, cause = w.line.Rests(now), links.OwnFault; later.IsZero() {
+			cause = links.AskedToWait
 		}
 	}
 	if later.IsZero() {
 		if later, ok = w.line.Add(task, now); ok {
-			w.pending[k] = &waiting{due, wanted, domain}
+			p := &waiting{due: due, urgent: wanted, domain: domain}
+			w.pending[k] = p
 			if space != nil {
-				w.used[space.Key()]++
+				q, err := w.quota(ctx, space.Key())
+				if err != nil {
+					return err
+				}
+				q.used++
+				p.space, p.day = space.Key(), q.Day
 			}
 			return nil
 		}
@@ -291,46 +300,6 @@ func (w *worker) add(ctx context.Context, k key, due string, wanted bool) error 
 			}
 		}
 	}
-	w.later = append(w.later, postponement{t, due, later})
+	w.later = append(w.later, postponement{t, due, later, cause})
 	return nil
-}
-
-// share returns which part of the names of a host is asked, in thousandths, and keeps that for the report.
-func (w *worker) share(ctx context.Context, host string) (int, error) {
-	if n, ok := w.names[host]; ok && w.now().Sub(n.at) < day {
-		return n.share, nil
-	}
-	n := counted{at: w.now(), share: 1000}
-	for _, err := range w.o.Store.Pointing(ctx, stele.Location{Host: host}, stele.ID{}) {
-		if err != nil {
-			return 0, err
-		}
-		n.names++
-	}
-	gap := w.pace(host)
-	if gap == 0 {
-		gap = links.Gap
-	}
-	n.share = links.Share(n.names, gap)
-	w.names[host] = n
-	err := w.keep(ctx, w.lease, func(b *batch) error {
-		kept := keptHost{Host: host, Known: *w.line.Host(host)}
-		if n.share < 1000 {
-			kept.Names, kept.Share = n.names, n.share
-			return b.setJSON(ctx, hostCells+host, &kept)
-		}
-		return nil
-	})
-	return n.share, err
-}
-
-// pace returns the gap that an owner allows for a host of their own.
-func (w *worker) pace(host string) (gap time.Duration) {
-	for i := range w.spaces {
-		if !w.spaces[i].On {
-			continue
-		}
-		gap = max(gap, w.spaces[i].OwnGap(host))
-	}
-	return gap
 }

@@ -21,6 +21,15 @@ type enrolled struct {
 	Since time.Time `json:"since"` // of the settings
 }
 
+// readAll says that the records of a namespace were read to the end.
+type readAll struct {
+	since time.Time // of the settings
+	at    time.Time // when that was found in the cell
+}
+
+// readEvery is how often a cell is read again that says so: where what is known is damaged, it is removed.
+const readEvery = 10 * time.Minute
+
 // follow takes over what changed since: a target that changed is checked anew.
 func (w *worker) follow(ctx context.Context) error {
 	now, err := w.o.Store.Position(ctx)
@@ -129,7 +138,7 @@ func (w *worker) enter(ctx context.Context, b *batch, rec *stele.Record) error {
 		}
 	}
 	for k := range wanted {
-		if err := b.set(ctx, k.due(neverChecked), []byte{}); err != nil {
+		if err := b.await(ctx, k); err != nil {
 			return err
 		}
 	}
@@ -224,16 +233,21 @@ func (w *worker) enrolLater(ctx context.Context, l *registrar.LinkChecks, cell, 
 // enrolSome reads on in the records whose names begin with a prefix, and keeps in a cell how far it came. It reports false if all were
 // read before.
 func (w *worker) enrolSome(ctx context.Context, l *registrar.LinkChecks, cell, prefix string) (bool, error) {
+	if done, ok := w.enrolled[cell]; ok && done.since.Equal(l.Changed) && w.now().Sub(done.at) < readEvery {
+		return false, nil
+	}
 	value, err := w.o.Registrar.CheckCell(asServer(ctx), cell)
 	if err != nil {
 		return false, err
 	}
+	delete(w.enrolled, cell)
 	var at enrolled
 	decode(w.Checker, cell, value, &at)
 	if !at.Since.Equal(l.Changed) { // it may have been off
 		at = enrolled{Since: l.Changed}
 	}
 	if at.Done {
+		w.enrolled[cell] = readAll{l.Changed, w.now()}
 		return false, nil
 	}
 	var list []*stele.Record

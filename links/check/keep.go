@@ -9,7 +9,6 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/links"
-	"github.com/stele-id/stele/links/ask"
 )
 
 // keepTries is how often a change is tried that another one may precede.
@@ -114,8 +113,10 @@ func (b *batch) forget(ctx context.Context, k key, s *links.Status) error {
 	if err := b.setState(ctx, k, nil); err != nil {
 		return err
 	}
-	if err := b.set(ctx, k.found(), nil); err != nil {
-		return err
+	for _, name := range []string{k.found(), k.waits()} {
+		if err := b.set(ctx, name, nil); err != nil {
+			return err
+		}
 	}
 	if s.Next.IsZero() {
 		return nil
@@ -149,7 +150,7 @@ func (b *batch) setStatus(ctx context.Context, t *target, before, s *links.Statu
 	var old Finding
 	if decode(b.c, t.key.found(), value, &old) && old.URL == t.url {
 		f.Copy, f.CopyAt, f.CopyAsked = old.Copy, old.CopyAt, old.CopyAsked
-		if e == nil || e.Cause == links.AskedToWait { // the state is that of an earlier answer, so what was seen is, too
+		if e == nil || e.Cause == links.AskedToWait || e.Cause == links.OwnFault { // the state is that of an earlier answer, so what was seen is, too
 			f.Final, f.Title, f.Wall = old.Final, old.Title, old.Wall
 		}
 	}
@@ -174,16 +175,24 @@ func round(t time.Time) time.Time {
 }
 
 // result takes over the answer to a task, for all targets that led there. Host is what was known of their host before, and known what is now.
-func (c *Checker) result(ctx context.Context, l *lease, host, known *links.Host, a *answered, e *links.Evidence) error {
-	task, answer := &a.task, a.answer
-	now := c.now()
+func (w *worker) result(ctx context.Context, host, known *links.Host, a *answered, e *links.Evidence) error {
+	task := &a.task
+	seen := &sight{answered: a, evidence: e, host: host, now: w.now()}
 	for _, name := range task.Keys {
 		k := key(name)
-		t, ok, err := c.target(ctx, k)
+		t, ok, err := w.target(ctx, k)
 		if err != nil {
 			return err
 		}
-		err = c.keep(ctx, l, func(b *batch) error {
+		if id, _, err := k.parse(); err == nil {
+			if err := w.spend(ctx, id); err != nil {
+				return err
+			}
+		}
+		err = w.keep(ctx, w.lease, func(b *batch) error {
+			if err := w.keepQuotas(ctx, b); err != nil {
+				return err
+			}
 			s, _, err := b.status(ctx, k)
 			if err != nil {
 				return err
@@ -192,28 +201,38 @@ func (c *Checker) result(ctx context.Context, l *lease, host, known *links.Host,
 				if err := b.forget(ctx, k, &s); err != nil {
 					return err
 				}
-				return b.set(ctx, k.due(neverChecked), []byte{})
+				return b.await(ctx, k)
 			}
 			if err := b.dropDue(ctx, k); err != nil {
 				return err
 			}
+			if e.Cause != links.OwnFault {
+				if err := b.set(ctx, k.waits(), nil); err != nil {
+					return err
+				}
+			}
 			if !ok {
 				return b.forget(ctx, k, &s)
 			}
-			before := s
-			if s.URL != links.Hash(t.url) {
-				s = links.Status{URL: links.Hash(t.url)}
-			}
-			s.Add(e, links.Target{Key: k.hash(), Unchanging: t.unchanging, Signed: t.signed, Servers: a.moved}, host.Answered, now)
-			s.Large = ask.IsLarge(answer) || s.Large && answer.Status == 304
-			s.Next = round(s.Next.Add(time.Minute - 1))
-			return b.setStatus(ctx, &t, &before, &s, e)
+			return b.apply(ctx, &t, &s, seen, name != task.Keys[0])
 		})
 		if err != nil {
 			return err
 		}
+		w.keptQuotas()
 	}
-	return c.keepHost(ctx, l, task.Host, known)
+	if err := w.tellSiblings(ctx, seen); err != nil {
+		return err
+	}
+	return w.keepHost(ctx, w.lease, task.Host, known)
+}
+
+// await makes a target due that was never asked.
+func (b *batch) await(ctx context.Context, k key) error {
+	if err := b.set(ctx, k.waits(), []byte{}); err != nil {
+		return err
+	}
+	return b.set(ctx, k.due(neverChecked), []byte{})
 }
 
 // dropDue removes what says that a target was never checked, or that a user waits for it.

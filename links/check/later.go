@@ -14,6 +14,7 @@ type postponement struct {
 	target target
 	due    string // the cell that says that it is due now, if there is one
 	until  time.Time
+	cause  links.Cause // why a target is not asked that a user waits for: the user is told so; NoCause: no user waits
 }
 
 // putOff postpones tasks that do not wait in the line any more. An error is that of all tasks.
@@ -21,9 +22,13 @@ func (w *worker) putOff(ctx context.Context, out []links.Postponed) error {
 	for _, task := range out {
 		for _, name := range task.Keys {
 			k := key(name)
-			due := ""
+			due, cause := "", links.NoCause
 			if p := w.pending[k]; p != nil {
 				due = p.due
+				w.unspend(p)
+				if p.urgent {
+					cause = links.AskedToWait
+				}
 			}
 			delete(w.pending, k)
 			delete(w.wheel, k)
@@ -33,7 +38,7 @@ func (w *worker) putOff(ctx context.Context, out []links.Postponed) error {
 					return err
 				}
 			} else if ok {
-				w.later = append(w.later, postponement{t, due, task.Until})
+				w.later = append(w.later, postponement{t, due, task.Until, cause})
 			}
 		}
 	}
@@ -50,7 +55,7 @@ func (w *worker) flush(ctx context.Context) error {
 					return err
 				}
 			}
-			return nil
+			return w.keepQuotas(ctx, b)
 		})
 		if err != nil && endsWork(ctx, err) {
 			w.later = nil // their cells are as they were
@@ -58,6 +63,7 @@ func (w *worker) flush(ctx context.Context) error {
 		}
 		w.later = w.later[len(some):]
 		if err == nil {
+			w.keptQuotas()
 			continue
 		}
 		for i := range some { // one of them is not like the others
@@ -86,6 +92,9 @@ func (b *batch) postpone(ctx context.Context, p *postponement) error {
 	if err != nil {
 		return err
 	}
+	if p.cause != links.NoCause {
+		return b.tell(ctx, p, &s, until)
+	}
 	if s.URL == links.Hash(p.target.url) {
 		if !s.Next.IsZero() {
 			if err := b.set(ctx, k.due(s.Next), nil); err != nil {
@@ -98,6 +107,21 @@ func (b *batch) postpone(ctx context.Context, p *postponement) error {
 		}
 	}
 	return b.set(ctx, k.due(until), []byte{})
+}
+
+// tell keeps that a target was not asked that a user waits for, so that the user need not wait until it is: its domain is left alone for long.
+func (b *batch) tell(ctx context.Context, p *postponement, before *links.Status, until time.Time) error {
+	if err := b.dropDue(ctx, p.target.key); err != nil {
+		return err
+	}
+	now, s := b.c.now(), *before
+	if s.URL != links.Hash(p.target.url) {
+		s = links.Status{URL: links.Hash(p.target.url)}
+	}
+	e := links.Evidence{Cause: p.cause, Status: int(s.Code), Wait: until.Sub(now)}
+	s.Add(&e, links.Target{Key: p.target.key.hash()}, now, now)
+	s.Next = until
+	return b.setStatus(ctx, &p.target, before, &s, &e)
 }
 
 // restFor is how long a target is left alone that can't be checked.

@@ -10,14 +10,11 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	leases "github.com/stele-id/stele/internal/lease"
 )
 
 // errLost says that another server checks links by now.
 var errLost = stele.Messagef("links.lease-lost", "another server checks links now")
-
-// maxLease is how long no server holds a lease at once: one that ends later was taken by a clock that was ahead. To take it is safe, as
-// each commit of a server needs the lease.
-const maxLease = time.Hour
 
 // leaseValue is what the cell of the lease has.
 type leaseValue struct {
@@ -47,7 +44,7 @@ func (c *Checker) take(ctx context.Context) (*lease, error) {
 	}
 	if before != nil {
 		var other leaseValue
-		if json.Unmarshal(before, &other) == nil && other.Server != "" && c.now().Before(other.Until) && other.Until.Sub(c.now()) < max(10*c.o.Lease, maxLease) {
+		if json.Unmarshal(before, &other) == nil && !leases.IsFree(other.Server, other.Until, c.now()) { // to take it is safe, as each commit needs the lease
 			return nil, nil
 		}
 	}

@@ -113,15 +113,32 @@ func (c *Checker) isToLook(f *Finding) bool {
 // Overview counts what is told about the targets of names that begin with a prefix, to a caller who may list them, and returns the
 // newest findings of each kind, so many at most. It reads at most so many findings; 0 stands for the usual limit.
 func (c *Checker) Overview(ctx context.Context, prefix stele.NamespaceKey, first, most int) (*apijson.LinkOverview, error) {
-	if err := c.mayRead(ctx, prefix); err != nil {
-		return nil, err
+	if most == 0 {
+		most = maxOverview
 	}
-	sight, err := c.o.Registrar.Sight(ctx, stele.NamespaceKey{})
+	o, sight, err := c.numbers(ctx, prefix, first, most)
 	if err != nil {
 		return nil, err
 	}
-	if most == 0 {
-		most = maxOverview
+	if o.Waiting, o.WaitingMore, err = c.waiting(ctx, prefix, sight, min(maxWaiting, most)); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// Numbers is [Checker.Overview] without the first findings, and without counting what waits for its first check, which costs less.
+func (c *Checker) Numbers(ctx context.Context, prefix stele.NamespaceKey, most int) (*apijson.LinkOverview, error) {
+	o, _, err := c.numbers(ctx, prefix, 0, most)
+	return o, err
+}
+
+func (c *Checker) numbers(ctx context.Context, prefix stele.NamespaceKey, first, most int) (*apijson.LinkOverview, *registrar.Sight, error) {
+	if err := c.mayRead(ctx, prefix); err != nil {
+		return nil, nil, err
+	}
+	sight, err := c.o.Registrar.Sight(ctx, stele.NamespaceKey{})
+	if err != nil {
+		return nil, nil, err
 	}
 	o := &overview{c: c, hosts: make(map[string]*apijson.LinkHost), moved: make(map[string]int),
 		LinkOverview: apijson.LinkOverview{Counts: make(map[string]int), First: make(map[string][]Finding)}}
@@ -132,7 +149,7 @@ func (c *Checker) Overview(ctx context.Context, prefix stele.NamespaceKey, first
 		return !o.Partial
 	}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if read <= maxVerified {
 			if !c.isSeen(ctx, sight, &f) {
@@ -142,47 +159,56 @@ func (c *Checker) Overview(ctx context.Context, prefix stele.NamespaceKey, first
 			continue
 		}
 		if err := o.add(ctx, &f, first); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	if o.Waiting, err = c.waiting(ctx, prefix, sight, min(maxWaiting, most)); err != nil {
-		return nil, err
-	}
-	return &o.LinkOverview, nil
+	return &o.LinkOverview, sight, nil
 }
 
-// waiting counts the targets of names of a namespace that were never checked and that the caller may list. It reads at most so many cells.
-func (c *Checker) waiting(ctx context.Context, prefix stele.NamespaceKey, sight *registrar.Sight, most int) (n int, err error) {
+// waiting counts the targets of names of a namespace that were never asked and that the caller may list. It counts at most so many, reports whether there
+// are more, and reads at most twice as many cells.
+func (c *Checker) waiting(ctx context.Context, prefix stele.NamespaceKey, sight *registrar.Sight, most int) (n int, more bool, err error) {
 	begin, has, err := c.o.Registrar.CheckedNames(asServer(ctx), prefix)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	read := 0
+	read, seen := 0, make(map[key]bool)
 	for _, text := range begin {
-		for cell, err := range c.o.Registrar.CheckList(asServer(ctx), key(prefix.Scheme+"\t"+text).due(neverChecked), "") {
-			if err != nil {
-				return 0, err
-			}
-			if read++; read > most {
-				return n, nil
-			}
-			_, k, bad := parseDue(cell.Name)
-			if bad != nil {
-				continue
-			}
-			id, _, bad := k.parse()
-			if bad != nil || !has(id) || !sight.Lists(id) {
-				continue
-			}
-			if read <= maxVerified {
-				if _, err := c.o.Registrar.Get(ctx, id); err != nil {
+		from := key(prefix.Scheme + "\t" + text)
+		for _, cells := range []string{from.waits(), from.due(neverChecked)} { // an earlier version kept the second ones only
+			for cell, err := range c.o.Registrar.CheckList(asServer(ctx), cells, "") {
+				if err != nil {
+					return 0, false, err
+				}
+				if read++; read > 2*most {
+					return n, true, nil
+				}
+				k := key(strings.TrimPrefix(cell.Name, waitCells))
+				if string(k) == cell.Name {
+					_, k, err = parseDue(cell.Name)
+				}
+				if err != nil || seen[k] {
 					continue
 				}
+				seen[k] = true
+				id, _, bad := k.parse()
+				if bad != nil || !has(id) || !sight.Lists(id) {
+					continue
+				}
+				if read <= maxVerified {
+					rec, err := c.o.Registrar.Get(ctx, id)
+					if err != nil || !slices.ContainsFunc(targets(rec), func(t target) bool { return t.key == k }) {
+						continue
+					}
+				}
+				if n == most {
+					return n, true, nil
+				}
+				n++
 			}
-			n++
 		}
 	}
-	return n, nil
+	return n, false, nil
 }
 
 // overview counts findings.

@@ -95,15 +95,19 @@ type worker struct {
 	wheel   map[key]bool // of them, those that the wheel gave
 	place   place
 	next    time.Time // to which the wheel is read, but not all is checked
-	used    map[stele.NamespaceKey]int
-	today   int64
-	names   map[string]counted
+	quotas  map[stele.NamespaceKey]*quota
+	names   map[string]map[string]counted // of the hosts of a domain
+	counted int                           // hosts of all domains there
 	answers chan answered
 	resting map[key]time.Time // targets that can't be checked, and until when they are left alone
 	asked   string            // the last cell of what users wait for that was read; "": begin with the first
 	swept   string            // the last cell of findings that was looked at
 	sweepAt time.Time         // when to begin with the first one again
+	host    string            // the last cell of a host that was looked at
+	hostsAt time.Time         // when to begin with the first one again
 	later   []postponement    // that are not kept yet
+
+	enrolled map[string]readAll // the cells of what was read to the end
 
 	converted bool // there is nothing left that an earlier version kept
 
@@ -118,11 +122,14 @@ type waiting struct {
 	due    string // the cell that says that it is due; "" if its turn has come
 	urgent bool   // a user waits for it
 	domain string // that its owner has registered
+
+	space stele.NamespaceKey // the quota of which it takes a part of
+	day   int64
 }
 
 func newWorker(c *Checker, l *lease) *worker {
-	w := &worker{Checker: c, lease: l, line: links.NewLine(), pending: make(map[key]*waiting), wheel: make(map[key]bool), resting: make(map[key]time.Time), beside: make(map[stele.NamespaceKey][]string),
-		used: make(map[stele.NamespaceKey]int), names: make(map[string]counted), answers: make(chan answered), archived: make(chan archived)}
+	w := &worker{Checker: c, lease: l, line: links.NewLine(), pending: make(map[key]*waiting), wheel: make(map[key]bool), resting: make(map[key]time.Time), enrolled: make(map[string]readAll), beside: make(map[stele.NamespaceKey][]string),
+		quotas: make(map[stele.NamespaceKey]*quota), names: make(map[string]map[string]counted), answers: make(chan answered), archived: make(chan archived)}
 	w.line.Pace = w.pace
 	return w
 }
@@ -142,21 +149,25 @@ type answered struct {
 	moved   time.Time // when the name servers changed last; set by note
 }
 
-type counted struct {
-	names, share int
-	at           time.Time
-}
-
 func (w *worker) run(ctx context.Context, asking *sync.WaitGroup) error {
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	for {
-		if err := w.look(ctx); err != nil {
-			return err
+	w.tally.working.Store(true)
+	defer func() {
+		w.tally.working.Store(false)
+		w.tally.waiting.Store(0)
+	}()
+	for look := true; ; {
+		if look { // and not after each answer: it reads much
+			if err := w.look(ctx); err != nil {
+				return err
+			}
 		}
+		look = false
+		w.tally.waiting.Store(int64(len(w.pending)))
 		for {
 			task, _, ok := w.line.Next(w.now())
 			if !ok {
@@ -182,7 +193,9 @@ func (w *worker) run(ctx context.Context, asking *sync.WaitGroup) error {
 				return err
 			}
 		case <-tick.C:
+			look = true
 		case <-w.wake:
+			look = true
 		}
 	}
 }
@@ -262,15 +275,19 @@ func (w *worker) take(ctx context.Context, a answered) error {
 		return context.Cause(ctx)
 	}
 	e := w.o.Rules.Judge(a.answer)
-	host := *w.line.Host(a.task.Host)
+	host, outage := *w.line.Host(a.task.Host), w.line.Outage()
 	out := w.line.Done(&a.task, a.report, &e, w.now())
+	w.tally.count(&e)
+	if err := w.noteOutage(ctx, outage); err != nil {
+		return err
+	}
 	if err := w.putOff(ctx, out); err != nil {
 		return err
 	}
 	if err := w.note(ctx, &a); err != nil {
 		return err
 	}
-	if err := w.result(ctx, w.lease, &host, w.line.Host(a.task.Host), &a, &e); err != nil {
+	if err := w.result(ctx, &host, w.line.Host(a.task.Host), &a, &e); err != nil {
 		return err
 	}
 	for _, name := range a.task.Keys {
@@ -278,6 +295,21 @@ func (w *worker) take(ctx context.Context, a answered) error {
 		delete(w.wheel, key(name))
 	}
 	return nil
+}
+
+// noteOutage keeps since when no host answers, if that is not as it was before. A server that starts meanwhile must not find out anew, at the expense of
+// the same hosts.
+func (w *worker) noteOutage(ctx context.Context, before time.Time) error {
+	since := w.line.Outage()
+	if since.Equal(before) {
+		return nil
+	}
+	if since.IsZero() {
+		w.o.Log.Info("hosts answer again; links are checked as before", "since", before)
+		return w.keep(ctx, w.lease, func(b *batch) error { return b.set(ctx, outageCell, nil) })
+	}
+	w.o.Log.Warn("no host answers, so links are not checked; see whether this server reaches the Internet and its resolver. One host is tried every ten minutes")
+	return w.keep(ctx, w.lease, func(b *batch) error { return b.setJSON(ctx, outageCell, since) })
 }
 
 // begin reads how far the work is.
@@ -302,6 +334,13 @@ func (w *worker) begin(ctx context.Context) error {
 	if w.place.Wheel.After(w.now()) { // the clock was ahead
 		w.place.Wheel = w.now()
 	}
+	if value, err = w.o.Registrar.CheckCell(asServer(ctx), outageCell); err != nil {
+		return err
+	}
+	var since time.Time
+	if decode(w.Checker, outageCell, value, &since) {
+		w.line.SetOutage(since)
+	}
 	for c, err := range w.o.Registrar.CheckList(asServer(ctx), hostCells, "") {
 		if err != nil {
 			return err
@@ -311,6 +350,9 @@ func (w *worker) begin(ctx context.Context) error {
 			continue
 		}
 		*w.line.Host(kept.Host) = kept.Known
+		if kept.Names > 0 {
+			w.setNames(kept.Host, counted{names: kept.Names, kept: true})
+		}
 	}
 	return nil
 }
@@ -318,6 +360,7 @@ func (w *worker) begin(ctx context.Context) error {
 // restart begins to follow the feed from now on, and has all namespaces read anew.
 func (w *worker) restart(ctx context.Context, now stele.Position) error {
 	w.place.Generation, w.place.Change = now.Generation, now.Change
+	clear(w.enrolled)
 	return w.keep(ctx, w.lease, func(b *batch) error {
 		for c, err := range w.o.Registrar.CheckList(asServer(ctx), enrolCells, "") {
 			if err != nil {
@@ -350,11 +393,7 @@ func (w *worker) look(ctx context.Context) error {
 			}
 		}
 	}
-	if today := now.Unix() / int64(day/time.Second); today != w.today {
-		w.today = today
-		clear(w.used)
-	}
-	steps := []func(context.Context) error{w.convert, w.follow, w.enrol, w.sweep, w.fillDue, w.fillWheel}
+	steps := []func(context.Context) error{w.convert, w.follow, w.enrol, w.sweep, w.sweepHosts, w.fillDue, w.fillWheel}
 	if w.askedOnly {
 		steps = []func(context.Context) error{w.fillDue}
 	}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -26,9 +27,9 @@ const sizedNames = 20_000
 func knownOf(count int, now time.Time) (list []Known) {
 	for n := range count {
 		id := stele.StoredID("ark", fmt.Sprintf("ark:12345/x5%08d", n*7919))
-		url := links.Hash(id.String())
+		url, sum := links.Hash(id.String()), sha256.Sum256([]byte(id.String()))
 		list = append(list, Known{ID: id, Status: links.Status{URL: url, State: links.OK, Cause: links.Answered, Code: 200, Since: now, Checked: now, Good: now, Next: links.Slot(keyOf(id, 0).hash(), now),
-			Print: links.Print{Title: uint32(url), Text: url * 7, Type: 77, Length: int64(url % 100_000), Digest: [16]byte{byte(url), byte(url >> 8), byte(url >> 16), 4, 5, 6, byte(url >> 24), 8, 9, byte(n), byte(n >> 8)}}}})
+			Print: links.Print{Title: uint32(url), Text: url * 7, Type: 77, Length: int64(url % 100_000), Tag: fmt.Sprintf(`"%014x"`, url*13>>8), Digest: [16]byte(sum[:])}}})
 	}
 	return list
 }

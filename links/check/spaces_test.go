@@ -99,6 +99,44 @@ func TestWaitingOfOthers(t *testing.T) {
 			t.Errorf("for %s %d targets wait, want %d; %v", user, o.Waiting, want, err)
 		}
 	}
+	if o, err := c.Overview(g.as("ruth"), first, 0, 1); err != nil || o.Waiting != 1 || !o.WaitingMore {
+		t.Errorf("one at most: %d targets wait, and more: %t, %v", o.Waiting, o.WaitingMore, err)
+	}
+	if o, err := c.Numbers(g.as("ruth"), first, 10); err != nil || o.Waiting != 0 {
+		t.Errorf("numbers without what waits: %d targets wait, %v", o.Waiting, err)
+	}
+}
+
+// A target that is put off was never asked all the same. It waits until it is, or until there is nothing to ask.
+func TestWaitingLater(t *testing.T) {
+	g := newRegistry(t)
+	c := g.checker(time.Hour)
+	for i := range 9 {
+		g.register(fmt.Sprintf("ark:12345/x5%d", i), fmt.Sprintf("https://h%d.example/", i))
+	}
+	wait := func(want int) {
+		t.Helper()
+		o, err := c.Overview(g.as("ruth"), stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}, 0, 0)
+		if err != nil || o.Waiting != want || o.WaitingMore {
+			t.Errorf("%d targets wait, want %d; %v", o.Waiting, want, err)
+		}
+	}
+	g.on(func(l *registrar.LinkChecks) { l.Quota = 4 })
+	g.work(c)
+	wait(5)
+	if _, err := g.r.Withdraw(g.admin, g.id("ark:12345/x58"), 0, "a test", stele.ID{}); err != nil {
+		t.Fatal(err)
+	}
+	g.work(c)
+	wait(4)
+	g.pass(day)
+	g.work(c)
+	wait(0)
+	g.pass(day) // what was withdrawn is forgotten when it is due
+	g.work(c)
+	for cell, err := range g.store.Cells(t.Context(), waitCells, "") {
+		t.Errorf("%q is left, %v", cell.Name, err)
+	}
 }
 
 // The limit is one of the namespaces that are told, not of those that are looked at.

@@ -50,6 +50,13 @@ func TestNewestFirst(t *testing.T) {
 	if got != "10 11 08 d1 d0 " || o.Counts["broken"] != 12 {
 		t.Errorf("the newest are %s, %v", got, o.Counts)
 	}
+	n, err := c.Numbers(g.as("ruth"), stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}, 100)
+	if err != nil || n.Counts["broken"] != 12 || n.Counts["drifted"] != 2 || len(n.First["broken"]) != 0 {
+		t.Errorf("the numbers are %+v, %v", n, err)
+	}
+	if n, err := c.Numbers(g.as("ruth"), stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}, 5); err != nil || n.Counts["broken"] > 5 || !n.Partial {
+		t.Errorf("of five at most they are %+v, %v", n, err)
+	}
 }
 
 // Content that differs is told with the day on which it began to, however long the target has worked.
