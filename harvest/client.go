@@ -8,6 +8,7 @@
 package harvest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -30,8 +31,9 @@ func refuse(kind stele.Kind, code, text string, args ...any) error {
 
 // Limits on what a repository may make the harvester do.
 const (
-	maxAnswer   = 64 << 20 // bytes of an answer
-	maxElements = 2_000_000
+	maxAnswer   = 16 << 20  // bytes of an answer
+	maxElements = 300_000   // of an answer; each of them takes about 200 bytes of memory
+	maxAttrs    = 600_000   // of all elements of an answer
 	maxPages    = 1_000_000 // of a harvest
 	maxEmpty    = 100       // pages without a record, one after the other
 	maxToken    = 64 << 10  // bytes
@@ -118,6 +120,8 @@ type Client struct {
 	last   time.Time     // when the last answer came
 	begun  time.Time     // when the run began
 	waited time.Duration // in the run, since the repository was busy or failed
+
+	mostWaited time.Duration // in a run; maxWaited if 0
 }
 
 // begin begins a run.
@@ -231,7 +235,7 @@ func (c *Client) ask(ctx context.Context, s Source, q url.Values) (*plainxml.Ele
 	at.RawQuery = query.Encode()
 	tries, busy := 0, 0
 	for {
-		if c.waited > maxWaited || !c.begun.IsZero() && c.Now().Sub(c.begun) > maxRun {
+		if c.waited > cmp.Or(c.mostWaited, maxWaited) || !c.begun.IsZero() && c.Now().Sub(c.begun) > maxRun {
 			return nil, errSlow
 		}
 		if err := c.wait(ctx, c.last.Add(c.Pause).Sub(c.Now())); err != nil {
@@ -308,7 +312,7 @@ func (c *Client) once(ctx context.Context, at string) (root *plainxml.Element, a
 		return nil, -1, notOAI(at)
 	}
 	body := &body{r: response.Body}
-	root, err = plainxml.Parse(body, plainxml.Limits{Bytes: maxAnswer, Token: 4 << 20, Elements: maxElements, Instructions: true})
+	root, err = plainxml.Parse(body, plainxml.Limits{Bytes: maxAnswer, Token: 4 << 20, Elements: maxElements, AllAttributes: maxAttrs, Instructions: true})
 	switch {
 	case body.err != nil:
 		return nil, 0, refuse(stele.Unavailable, "harvest.half-answer", "the repository sent a part of an answer only: {cause}", body.err)

@@ -248,9 +248,7 @@ func (h *Harvest) withdraw(ctx context.Context) error {
 			case rec.State == stele.Withdrawn, rec.ID != id:
 				continue
 			}
-			copied := *rec
-			copied.State, copied.Tombstone = stele.Withdrawn, &stele.Tombstone{Reason: h.Source.reason()}
-			w.items, w.records, w.versions = append(w.items, &Item{Identifier: id.String(), Deleted: true}), append(w.records, &copied), append(w.versions, rec.Version)
+			w.items, w.records, w.versions = append(w.items, &Item{Identifier: id.String(), Deleted: true}), append(w.records, h.withdrawn(rec)), append(w.versions, rec.Version)
 		}
 		if err := before.add(ctx, h, len(w.records)); err != nil {
 			return err
@@ -263,6 +261,13 @@ func (h *Harvest) withdraw(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// withdrawn returns a record as the harvest withdraws it.
+func (h *Harvest) withdrawn(rec *stele.Record) *stele.Record {
+	copied := *rec
+	copied.State, copied.Tombstone = stele.Withdrawn, &stele.Tombstone{Reason: h.Source.reason()}
+	return &copied
 }
 
 // active returns the names that are not withdrawn.

@@ -1,6 +1,7 @@
 package harvest
 
 import (
+	"encoding/xml"
 	"maps"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func (i *Item) readDublin(root *plainxml.Element) {
 		i.wrong(Dublin, root)
 		return
 	}
-	texts := make(map[string][]string)
+	elements := make(map[string][]*plainxml.Element)
 	for _, e := range root.Children {
 		name := e.Name.Local
 		if name == "identifier" {
@@ -83,33 +84,49 @@ func (i *Item) readDublin(root *plainxml.Element) {
 				i.link(Link{URL: e.Text})
 			}
 		}
-		texts[name] = append(texts[name], flat(e))
+		elements[name] = append(elements[name], e)
 	}
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		list := texts[name]
+	for _, name := range slices.Sorted(maps.Keys(elements)) {
+		list := elements[name]
 		field, ok := dublinFields[name]
+		said := len(list) // of the elements, from the first
 		switch {
 		case !ok:
-			i.rest("dc", name, list...)
-			continue
+			said = 0
 		case field == stele.What || field == stele.When || field == "language" || field == "type":
-			i.rest("dc", name, list[1:]...)
-			list = list[:1]
+			said = 1
 		}
-		i.field(field, list...)
+		var texts, rest []string
+		for k, e := range list {
+			if k < said {
+				texts = append(texts, bare(e))
+			}
+			if k >= said || hasAttributes(e) {
+				rest = append(rest, flat(e))
+			}
+		}
+		i.field(field, texts...)
+		i.rest("dc", name, rest...)
 	}
+}
+
+// bare returns the text of an element, and of what is in it, without attributes.
+func bare(e *plainxml.Element) string {
+	var b strings.Builder
+	flatten(&b, e, false)
+	return strings.TrimSpace(b.String())
 }
 
 // flat returns what an element says on one line: its attributes, its text, and what is in it.
 func flat(e *plainxml.Element) string {
 	var b strings.Builder
-	flatten(&b, e)
+	flatten(&b, e, true)
 	return strings.TrimSpace(b.String())
 }
 
-func flatten(b *strings.Builder, e *plainxml.Element) {
+func flatten(b *strings.Builder, e *plainxml.Element, attributes bool) {
 	for _, a := range e.Attr {
-		if a.Name.Space == "" && a.Name.Local != "xmlns" || a.Name.Local == "lang" {
+		if attributes && isSaying(a) {
 			b.WriteString(" " + a.Name.Local + "=" + a.Value)
 		}
 	}
@@ -117,8 +134,24 @@ func flatten(b *strings.Builder, e *plainxml.Element) {
 		b.WriteString(" " + text)
 	}
 	for _, c := range e.Children {
-		flatten(b, c)
+		flatten(b, c, attributes)
 	}
+}
+
+// isSaying reports whether an attribute says something about the thing, and is not a declaration for readers of XML.
+func isSaying(a xml.Attr) bool {
+	return a.Name.Space == "" && a.Name.Local != "xmlns" || a.Name.Space != "xmlns" && a.Name.Local == "lang"
+}
+
+// hasAttributes reports whether an element, or one in it, has attributes that say something, other than some of its own with the usual
+// values.
+func hasAttributes(e *plainxml.Element, usual ...xml.Attr) bool {
+	for _, a := range e.Attr {
+		if isSaying(a) && !slices.ContainsFunc(usual, func(u xml.Attr) bool { return a.Name == u.Name && strings.EqualFold(a.Value, u.Value) }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(e.Children, func(c *plainxml.Element) bool { return hasAttributes(c) })
 }
 
 // readDataCite reads a resource of DataCite, within the wrapper of its provider or without. The URL that a DOI leads to is not in
@@ -164,8 +197,8 @@ func (i *Item) readDataCite(root *plainxml.Element) {
 	if e := r.Child("resourceType"); e != nil {
 		i.field("type", e.Get("resourceTypeGeneral"))
 	}
-	if list := texts("descriptions", ""); len(list) > 0 {
-		i.field("description", list[0])
+	if e := abstractOf(r); e != nil {
+		i.field("description", bare(e))
 	}
 	for name, text := range i.Metadata { // what its schema writes where nothing is known
 		if strings.HasPrefix(text, "(:un") {
@@ -174,37 +207,83 @@ func (i *Item) readDataCite(root *plainxml.Element) {
 	}
 }
 
-// saidOfDataCite are the elements of a resource that have fields of their own, and how many of what is in them do: 0 for all.
-var saidOfDataCite = map[string]int{"identifier": 0, "titles": 1, "creators": 0, "publicationYear": 0, "publisher": 0, "subjects": 0, "language": 0, "version": 0, "resourceType": 0, "descriptions": 1}
+// abstractOf returns the description of a resource that says what the thing is; nil if there is none. Others are of its methods and so on.
+func abstractOf(r *plainxml.Element) *plainxml.Element {
+	list := children(r, "descriptions")
+	for _, kind := range [...]string{"Abstract", ""} {
+		if n := slices.IndexFunc(list, func(e *plainxml.Element) bool { return strings.EqualFold(e.Get("descriptionType"), kind) }); n >= 0 {
+			return list[n]
+		}
+	}
+	return nil
+}
 
-// restOfDataCite keeps what of a resource has no field of its own.
+// usualOfDataCite are the attributes of elements with fields of their own that say no more than the field does.
+var usualOfDataCite = map[string][]xml.Attr{
+	"identifier":   {{Name: xml.Name{Local: "identifierType"}, Value: "DOI"}},
+	"descriptions": {{Name: xml.Name{Local: "descriptionType"}, Value: "Abstract"}},
+}
+
+// restOfDataCite keeps what of a resource has no field of its own. Of an element that has one, that is its attributes, and what is in it
+// beside the text of the field.
 func (i *Item) restOfDataCite(r *plainxml.Element) {
+	abstract, seen := abstractOf(r), make(map[string]bool)
 	for _, e := range r.Children {
-		said, known := saidOfDataCite[e.Name.Local]
+		name := e.Name.Local
+		isFirst := !seen[name]
+		seen[name] = true
+		said := func(*plainxml.Element) bool { return false }
+		if isFirst {
+			said = saidOfDataCite(e, abstract)
+		}
 		var list []string
-		for k, c := range e.Children {
-			if k >= said {
-				list = append(list, flat(c))
+		switch {
+		case name == "resourceType" && isFirst && !hasAttributes(e, general(e)...):
+			list = append(list, bare(e))
+		case len(e.Children) == 0 || strings.TrimSpace(e.Text) != "" || slices.ContainsFunc(e.Attr, isSaying):
+			if !said(e) {
+				list = append(list, flat(e))
+			}
+		default:
+			for _, c := range e.Children {
+				if !said(c) {
+					list = append(list, flat(c))
+				}
 			}
 		}
-		if len(e.Children) == 0 {
-			list = append(list, flat(e))
-		}
-		if !known || said > 0 {
-			i.rest("datacite", e.Name.Local, list...)
+		i.rest("datacite", name, list...)
+	}
+}
+
+// saidOfDataCite returns what reports whether an element of a resource, or one in it, is said by a field of its own and has nothing else.
+func saidOfDataCite(e, abstract *plainxml.Element) func(*plainxml.Element) bool {
+	isText := func(c *plainxml.Element) bool {
+		return len(c.Children) == 0 && !hasAttributes(c, usualOfDataCite[e.Name.Local]...)
+	}
+	switch e.Name.Local {
+	case "identifier", "publicationYear", "publisher", "language", "version", "subjects":
+		return isText
+	case "titles":
+		return func(c *plainxml.Element) bool { return len(e.Children) > 0 && c == e.Children[0] && isText(c) }
+	case "descriptions":
+		return func(c *plainxml.Element) bool { return c == abstract && isText(c) }
+	case "creators": // affiliations and identifiers of people need all of them, in their order
+		plain := !slices.ContainsFunc(e.Children, func(c *plainxml.Element) bool {
+			return len(c.Children) != 1 || c.Child("creatorName") == nil || hasAttributes(c)
+		})
+		return func(*plainxml.Element) bool { return plain }
+	}
+	return func(*plainxml.Element) bool { return false }
+}
+
+// general returns the attribute of a type of resource that has a field of its own.
+func general(e *plainxml.Element) (list []xml.Attr) {
+	for _, a := range e.Attr {
+		if a.Name.Local == "resourceTypeGeneral" {
+			list = append(list, a)
 		}
 	}
-	// Affiliations and identifiers of people.
-	if people := children(r, "creators"); slices.ContainsFunc(people, func(e *plainxml.Element) bool { return len(e.Children) > 1 }) {
-		var list []string
-		for _, e := range people {
-			list = append(list, flat(e))
-		}
-		i.rest("datacite", "creators", list...)
-	}
-	if e := r.Child("resourceType"); e != nil {
-		i.rest("datacite", "resourceType", e.Text)
-	}
+	return list
 }
 
 // wrong says that the metadata are of another format.

@@ -326,20 +326,22 @@ func TestBadRepositories(t *testing.T) {
 		code    string
 		kept    bool
 	}{
-		"the same token twice":  {[]string{page("t", good)}, "harvest.token-repeated", true},
-		"two tokens in turn":    {[]string{page("t", good), page("u", good), page("t", good)}, "harvest.token-repeated", true},
-		"billion laughs":        {[]string{laughs}, "harvest.answer-unreadable", false},
-		"half an answer":        {[]string{page("", good)[:300]}, "harvest.answer-unreadable", false},
-		"half a second page":    {[]string{page("t", good), page("", good)[:300]}, "harvest.answer-unreadable", true},
-		"another encoding":      {[]string{`<?xml version="1.0" encoding="ISO-8859-1"?><OAI-PMH/>`}, "harvest.answer-unreadable", false},
-		"not UTF-8":             {[]string{strings.Replace(page("", good), "a.example", "a\xff.example", 1)}, "harvest.answer-unreadable", false},
-		"another document":      {[]string{"<html/>"}, "harvest.not-oai", false},
-		"no list":               {[]string{"<OAI-PMH/>"}, "harvest.not-oai", false},
-		"an error":              {[]string{`<OAI-PMH><error code="badArgument">no</error></OAI-PMH>`}, "harvest.refused", false},
-		"a token that is lost":  {[]string{page("t", good), `<OAI-PMH><error code="badResumptionToken"/></OAI-PMH>`}, "harvest.token-refused", true},
-		"a huge token":          {[]string{page(strings.Repeat("x", 70_000), good)}, "harvest.token-too-long", false},
-		"too deep":              {[]string{"<OAI-PMH>" + strings.Repeat("<a>", 100_000)}, "harvest.answer-unreadable", false},
-		"a million of elements": {[]string{"<OAI-PMH>" + strings.Repeat("<a/>", 2_100_000) + "</OAI-PMH>"}, "harvest.answer-unreadable", false},
+		"the same token twice": {[]string{page("t", good)}, "harvest.token-repeated", true},
+		"two tokens in turn":   {[]string{page("t", good), page("u", good), page("t", good)}, "harvest.token-repeated", true},
+		"billion laughs":       {[]string{laughs}, "harvest.answer-unreadable", false},
+		"half an answer":       {[]string{page("", good)[:300]}, "harvest.answer-unreadable", false},
+		"half a second page":   {[]string{page("t", good), page("", good)[:300]}, "harvest.answer-unreadable", true},
+		"another encoding":     {[]string{`<?xml version="1.0" encoding="ISO-8859-1"?><OAI-PMH/>`}, "harvest.answer-unreadable", false},
+		"not UTF-8":            {[]string{strings.Replace(page("", good), "a.example", "a\xff.example", 1)}, "harvest.answer-unreadable", false},
+		"another document":     {[]string{"<html/>"}, "harvest.not-oai", false},
+		"no list":              {[]string{"<OAI-PMH/>"}, "harvest.not-oai", false},
+		"an error":             {[]string{`<OAI-PMH><error code="badArgument">no</error></OAI-PMH>`}, "harvest.refused", false},
+		"a token that is lost": {[]string{page("t", good), `<OAI-PMH><error code="badResumptionToken"/></OAI-PMH>`}, "harvest.token-refused", true},
+		"a huge token":         {[]string{page(strings.Repeat("x", 70_000), good)}, "harvest.token-too-long", false},
+		"too deep":             {[]string{"<OAI-PMH>" + strings.Repeat("<a>", 100_000)}, "harvest.answer-unreadable", false},
+		"many elements":        {[]string{"<OAI-PMH>" + strings.Repeat("<a/>", 300_000) + "</OAI-PMH>"}, "harvest.answer-unreadable", false},
+		"many attributes":      {[]string{"<OAI-PMH>" + strings.Repeat(`<a b="" c="" d="" e="" f="" g=""/>`, 100_001) + "</OAI-PMH>"}, "harvest.answer-unreadable", false},
+		"a long answer":        {[]string{page("", good, "<!--"+strings.Repeat(strings.Repeat("x", 1<<20)+"--><!--", 16)+"-->")}, "harvest.answer-unreadable", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := newRegistry(t)

@@ -43,6 +43,82 @@ func TestMeanwhile(t *testing.T) {
 	}
 }
 
+// TestChangedMeanwhile: a record that another user changes while its page is judged is judged once more, also one that is to be withdrawn. If
+// it is changed again, it is rejected, and the next harvest asks for it again.
+func TestChangedMeanwhile(t *testing.T) {
+	const kept, gone = "ark:12345/x5a", "ark:12345/x5b"
+	for changes, want := range map[int]struct{ first, second string }{ // what of both names, after each harvest
+		0: {"active https://new.example/ 10, withdrawn", "active https://new.example/ 10, withdrawn"},
+		1: {"active https://new.example/ 10, withdrawn", "active https://new.example/ 10, withdrawn"},
+		2: {"active https://old.example/ 10, active", "active https://new.example/ 10, withdrawn"},
+	} {
+		t.Run(fmt.Sprint(changes), func(t *testing.T) {
+			to := newRegistry(t)
+			to.space(x5, false)
+			there := func(name, url string) string {
+				return record(name, "2026-06-01", "<dc><identifier>"+name+"</identifier><identifier>"+url+"</identifier></dc>")
+			}
+			var asked []string // from when on
+			answers := []string{page("", there(kept, "https://old.example/"), there(gone, "https://old.example/")), page("", there(kept, "https://new.example/"), record(gone, "2026-06-02", ""))}
+			at := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Query().Get("verb") == "Identify" {
+					fmt.Fprint(w, identify)
+					return
+				}
+				asked = append(asked, r.URL.Query().Get("from"))
+				fmt.Fprint(w, strings.Replace(answers[min(len(asked), len(answers))-1], "2026-06-01T12:00:00Z", to.now.Format("2006-01-02T15:04:05Z"), 1))
+			})
+			j := newJob(to, at, x5, harvest.Dublin)
+			j.o.Limit = 1
+			j.must()
+			left := map[string]int{kept: changes, gone: changes}
+			j.o.To = &changing{to, func(name string) {
+				if left[name]--; left[name] < 0 {
+					return
+				}
+				if _, err := to.Update(to.ctx, to.id(name), 0, func(r *stele.Record) error {
+					r.Metadata["note"] = fmt.Sprint(left[name])
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}}
+			look := func() string {
+				state, _, _ := strings.Cut(to.leads(gone), " ")
+				return to.leads(kept) + ", " + state
+			}
+			to.now = to.now.Add(48 * time.Hour)
+			c := j.must()
+			if got := look(); got != want.first || (c.Rejected == 2) != (changes == 2) || c.Rejected+c.Updated+c.Withdrawn != 2 {
+				t.Errorf("%s, %+v %q", got, c, j.rejected)
+			}
+			to.now = to.now.Add(48 * time.Hour)
+			c = j.must()
+			if got := look(); got != want.second || c.Rejected != 0 {
+				t.Errorf("then %s, %+v %q", got, c, j.rejected)
+			}
+			to.now = to.now.Add(48 * time.Hour)
+			j.must()
+			if got := asked[2] == asked[1]; got != (changes == 2) || asked[3] == asked[2] {
+				t.Errorf("asked from %q", asked)
+			}
+		})
+	}
+}
+
+// changing is a registry in which another user changes each record right before it is written.
+type changing struct {
+	*registry
+	change func(name string)
+}
+
+func (c *changing) Ingest(ctx context.Context, records []*stele.Record, o registrar.ImportOptions) ([]error, error) {
+	for _, rec := range records {
+		c.change(rec.ID.String())
+	}
+	return c.registry.Ingest(ctx, records, o)
+}
+
 // TestRemove: a record that removes URLs never makes a name lead nowhere.
 func TestRemove(t *testing.T) {
 	to := newRegistry(t)

@@ -90,6 +90,60 @@ func TestDataCiteLeftOver(t *testing.T) {
 	}
 }
 
+// TestAttributesOfFields: the attributes of an element that has a field of its own never stand in the field, and are kept beside it.
+func TestAttributesOfFields(t *testing.T) {
+	dublin := `<dc xmlns="http://www.openarchives.org/OAI/2.0/oai_dc/"><identifier>ark:12345/x5a</identifier><identifier>https://a.example/9</identifier>` +
+		`<title xml:lang="en">Rivers</title><title xml:lang="pt">Rios</title><creator xml:lang="pt">Lima, Ana</creator><creator>Souza, Bia</creator><description xml:lang="en">Of rivers</description>` +
+		`<publisher>INPE</publisher><date scheme="W3CDTF">2020</date></dc>`
+	datacite := func(descriptions string) string {
+		return `<resource xmlns="http://datacite.org/schema/kernel-4"><identifier identifierType="DOI">10.5072/ABC</identifier>` +
+			`<creators><creator><creatorName nameType="Personal">Lima, Ana</creatorName></creator></creators><titles><title xml:lang="en">One</title></titles>` +
+			`<publisher publisherIdentifier="https://ror.org/04xbn6x09">INPE</publisher><publicationYear>2020</publicationYear><language>en</language>` +
+			`<resourceType resourceTypeGeneral="Dataset">Gauges</resourceType><subjects><subject subjectScheme="LCSH" valueURI="https://s.example/1">Rivers</subject><subject>Rain</subject></subjects>` +
+			`<alternateIdentifiers><alternateIdentifier alternateIdentifierType="URL">https://a.example/abc</alternateIdentifier></alternateIdentifiers>` +
+			"<descriptions>" + descriptions + "</descriptions></resource>"
+	}
+	doi := stele.NamespaceKey{Scheme: "hdl", Prefix: "10.5072/"}
+	for name, tt := range map[string]struct {
+		into   stele.NamespaceKey
+		format harvest.Format
+		text   string
+		id     string
+		want   map[string]string
+	}{
+		"Dublin Core": {x5, harvest.Dublin, dublin, "ark:12345/x5a", map[string]string{
+			"what": "Rivers", "dc.title": "lang=en Rivers; lang=pt Rios", "who": "Lima, Ana; Souza, Bia", "dc.creator": "lang=pt Lima, Ana", "description": "Of rivers",
+			"dc.description": "lang=en Of rivers", "publisher": "INPE", "dc.publisher": "", "when": "2020", "dc.date": "scheme=W3CDTF 2020",
+		}},
+		"DataCite": {doi, harvest.DataCite, datacite(`<description descriptionType="Methods">How</description><description descriptionType="Abstract">What</description>`), "10.5072/ABC", map[string]string{
+			"who": "Lima, Ana", "datacite.creators": "nameType=Personal Lima, Ana", "what": "One", "datacite.titles": "lang=en One", "publisher": "INPE",
+			"datacite.publisher": "publisherIdentifier=https://ror.org/04xbn6x09 INPE", "subject": "Rivers; Rain", "datacite.subjects": "subjectScheme=LCSH valueURI=https://s.example/1 Rivers",
+			"description": "What", "datacite.descriptions": "descriptionType=Methods How", "type": "Dataset", "datacite.resourcetype": "Gauges", "datacite.identifier": "", "datacite.language": "",
+		}},
+		"DataCite without an abstract": {doi, harvest.DataCite, datacite(`<description descriptionType="Methods">How</description>`), "10.5072/ABC", map[string]string{
+			"description": "", "datacite.descriptions": "descriptionType=Methods How",
+		}},
+		"DataCite with an abstract in a language": {doi, harvest.DataCite, datacite(`<description descriptionType="Abstract" xml:lang="en">What</description>`), "10.5072/ABC", map[string]string{
+			"description": "What", "datacite.descriptions": "descriptionType=Abstract lang=en What",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := newRegistry(t)
+			to.space(tt.into, false)
+			newJob(to, script(t, page("", record("oai:x:1", "2026-06-01", tt.text))), tt.into, tt.format).must()
+			rec, err := to.Get(to.ctx, to.id(tt.id))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for field, want := range tt.want {
+				if got := rec.Metadata[field]; got != want {
+					t.Errorf("%s is %q, want %q", field, got, want)
+				}
+			}
+		})
+	}
+}
+
 // TestTooMuchInOneRecord: a record with more URLs than are taken is refused, with the reason.
 func TestTooMuchInOneRecord(t *testing.T) {
 	to := newRegistry(t)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -81,6 +82,7 @@ type mark struct {
 	Claim  int    `json:"claim,omitempty"` // how many runs have gone on with it
 	Chunks int    `json:"chunks,omitempty"`
 	Next   string `json:"next,omitempty"` // from where the next harvest begins
+	Lost   int    `json:"lost,omitempty"` // records that were not written since other users wrote them meanwhile, twice
 }
 
 // Harvest is a harvest under way.
@@ -134,7 +136,7 @@ func (h *Harvest) Counts() (Counts, uint64) { return h.mark.Counts, h.mark.Impor
 // harvest between two dates that is complete has nothing left to do.
 func (h *Harvest) Run(ctx context.Context) (err error) {
 	if h.mark.Done {
-		if h.Source.From != "" || h.Source.Until != "" {
+		if h.mark.Lost == 0 && (h.Source.From != "" || h.Source.Until != "") {
 			return nil
 		}
 		h.mark = mark{From: h.mark.Next}
@@ -314,27 +316,74 @@ type work struct {
 	versions []uint64
 }
 
-// write writes records and the bookmark, all or none of them.
+// write writes records and the bookmark, all or none of them. A record that another user changed meanwhile is judged once more. If it is
+// lost again, the next harvest begins where this one did: the repository would not show the record again otherwise.
 func (h *Harvest) write(ctx context.Context, w *work) error {
+	changed, err := h.ingest(ctx, w, nil)
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	h.mark.Lost += len(changed)
+	h.kept = h.mark
+	again := new(work)
+	for _, item := range changed {
+		rec, version, err := h.judgeAgain(ctx, item, w)
+		switch kind := stele.KindOf(err); {
+		case err == nil && rec == nil: // it is withdrawn already
+			h.mark.Unchanged++
+			h.mark.Lost--
+		case err == nil:
+			again.items, again.records, again.versions = append(again.items, item), append(again.records, rec), append(again.versions, version)
+		case ctx.Err() != nil, kind == stele.Unavailable, kind == stele.Internal, kind == stele.Unauthenticated:
+			return err
+		default:
+			h.reject(item, err)
+			h.mark.Lost--
+		}
+	}
+	lost := 0
+	if _, err := h.ingest(ctx, again, &lost); err != nil {
+		return err
+	}
+	h.mark.Lost -= len(again.items) - lost
+	h.kept = h.mark
+	return nil
+}
+
+// judgeAgain judges an item of w whose record was changed meanwhile. The record is nil if it was to be withdrawn, and is.
+func (h *Harvest) judgeAgain(ctx context.Context, item *Item, w *work) (*stele.Record, uint64, error) {
+	if !item.Deleted {
+		return h.judge(ctx, item)
+	}
+	rec, err := h.To.Get(ctx, w.records[slices.Index(w.items, item)].ID)
+	if err != nil || rec.State == stele.Withdrawn {
+		return nil, 0, err
+	}
+	return h.withdrawn(rec), rec.Version, nil
+}
+
+// ingest writes records and the bookmark, and counts what became of them. It returns the items whose records another user changed
+// meanwhile; if lost is not nil, it rejects them, and counts them there.
+func (h *Harvest) ingest(ctx context.Context, w *work, lost *int) (changed []*Item, _ error) {
 	o := registrar.ImportOptions{Update: true, DryRun: h.DryRun, Versions: w.versions}
 	if !h.DryRun {
 		if h.mark.Import == 0 && len(w.records) > 0 {
 			label := "harvest of " + h.Source.place()
 			number, err := h.To.BeginImport(ctx, strings.ToValidUTF8(label[:min(len(label), registrar.MaxLabel)], ""))
 			if err != nil {
-				return err
+				return nil, err
 			}
 			h.mark.Import = number
 		}
 		o.Import, o.Name, o.OnlyAfter, o.Held = h.mark.Import, h.key, true, h.held
 		var err error
 		if o.Bookmark, err = h.mark.encode(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	errs, err := h.To.Ingest(ctx, w.records, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !h.DryRun {
 		h.held = o.Bookmark
@@ -347,7 +396,12 @@ func (h *Harvest) write(ctx context.Context, w *work) error {
 		switch {
 		case errors.Is(err, registrar.ErrUnchanged):
 			h.mark.Unchanged++
+		case isChanged(err) && lost == nil:
+			changed = append(changed, w.items[i])
 		case err != nil:
+			if isChanged(err) {
+				*lost++
+			}
 			h.reject(w.items[i], err)
 		case rec.State == stele.Withdrawn:
 			h.mark.Withdrawn++
@@ -358,7 +412,13 @@ func (h *Harvest) write(ctx context.Context, w *work) error {
 		}
 	}
 	h.kept = h.mark
-	return nil
+	return changed, nil
+}
+
+// isChanged reports whether a record was not written since another user has changed it.
+func isChanged(err error) bool {
+	code, _ := stele.CodeOf(err)
+	return code == "record.version-not-expected"
 }
 
 // reject counts a record of which nothing is written.
@@ -380,6 +440,9 @@ func (h *Harvest) end(ctx context.Context) error {
 		if h.mark.Next = first.Format(secondForm); h.mark.Days {
 			h.mark.Next = first.Format(dayForm)
 		}
+	}
+	if h.mark.Lost > 0 {
+		h.mark.Next = h.mark.From
 	}
 	h.mark.Done, h.mark.Waiting = true, 0
 	return h.write(ctx, new(work))

@@ -1,15 +1,20 @@
 package harvest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/lease"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -25,8 +30,9 @@ type Users interface {
 	Principal(ctx context.Context, user string) (auth.Principal, error)
 }
 
-// Runner does scheduled harvests on one of the servers of a registry, one after the other. A lease makes sure that no other server does
-// the same harvest; if it fails to, the bookmark does: what the second one writes is refused.
+// Runner does scheduled harvests on one of the servers of a registry, a few at a time, so that a slow repository does not hold up the
+// others. It does one at a time of those that ask the same host, and of those that write into the same namespace. A lease makes sure that
+// no other server does the same harvest; if it fails to, the bookmark does: what the second one writes is refused.
 type Runner struct {
 	Schedule Schedule
 	To       Ruled
@@ -39,55 +45,106 @@ type Runner struct {
 	Lease    time.Duration // how long a server that has died keeps a harvest
 	Tick     time.Duration // how often it looks for what is due; half a minute if 0
 
-	Rejected func(item *Item, err error) // is told of each record of which nothing is written; may be nil
+	Rejected func(item *Item, err error) // is told of each record of which nothing is written, by several harvests at once; may be nil
 }
 
-// A harvest that failed is tried again after firstRetry, and after twice the time each further time, up to lastRetry.
+// Limits on scheduled harvests.
 const (
-	firstRetry = 5 * time.Minute
-	lastRetry  = 24 * time.Hour
+	atOnce          = 4         // on a server
+	maxWaitedOnTime = time.Hour // for a repository that is busy, in a run; then the run ends and goes on later
 )
-
-// retryAfter returns how long a harvest waits that failed so many times, one after the other.
-func retryAfter(failures int) time.Duration {
-	return min(firstRetry<<min(max(failures-1, 0), 20), lastRetry)
-}
 
 // Run does what is due until the context ends. A harvest that is under way then goes on later, at the page where it was. The context
 // is that of the server itself.
 func (r *Runner) Run(ctx context.Context) {
-	every := r.Tick
-	if every == 0 {
-		every = 30 * time.Second
-	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		if err := r.Look(ctx); err != nil && ctx.Err() == nil {
+	u := newUnderWay()
+	lease.Often(ctx, cmp.Or(r.Tick, 30*time.Second), func(ctx context.Context) {
+		if _, err := r.begin(ctx, u, make(map[string]bool)); err != nil && ctx.Err() == nil {
 			r.Log.Debug("scheduled harvests can't be read", "error", err.Error())
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+	})
+	u.all.Wait()
+}
+
+// Look does the harvests that are due now, each once, and returns when they are done.
+func (r *Runner) Look(ctx context.Context) error {
+	u, begun := newUnderWay(), make(map[string]bool)
+	for {
+		left, err := r.begin(ctx, u, begun)
+		u.all.Wait()
+		if err != nil || left == 0 || ctx.Err() != nil {
+			return err
 		}
 	}
 }
 
-// Look does the harvests that are due now.
-func (r *Runner) Look(ctx context.Context) error {
+// begin begins harvests that are due, and for which there is room: first those that a person asks for, and then the ones that are due for
+// the longest time. It leaves those that were begun before, and returns for how many there is no room.
+func (r *Runner) begin(ctx context.Context, u *underWay, begun map[string]bool) (left int, err error) {
 	list, err := r.Schedule.Harvests(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	slices.SortStableFunc(list, func(a, b registrar.ScheduledHarvest) int {
+		if a.Asked != b.Asked {
+			if a.Asked {
+				return -1
+			}
+			return 1
+		}
+		return a.Next.Compare(b.Next)
+	})
 	for _, h := range list {
-		if ctx.Err() != nil || !r.isDue(&h) || !r.isFree(&h) {
+		if ctx.Err() != nil || begun[h.Name] || !r.isDue(&h) || !r.isFree(&h) {
 			continue
 		}
-		if _, err := r.do(ctx, h.Name, false, false); err != nil && ctx.Err() == nil {
-			r.Log.Warn("a scheduled harvest can't be done; it is tried again", "harvest", h.Name, "error", err.Error())
+		end, ok := u.enter(&h)
+		if !ok {
+			left++
+			continue
 		}
+		begun[h.Name] = true
+		u.all.Go(func() {
+			defer end()
+			if _, err := r.do(ctx, h.Name, false, false); err != nil && ctx.Err() == nil {
+				r.Log.Warn("a scheduled harvest can't be done; it is tried again", "harvest", h.Name, "error", err.Error())
+			}
+		})
 	}
-	return nil
+	return left, nil
+}
+
+// underWay are the harvests that a runner does at the moment.
+type underWay struct {
+	all   sync.WaitGroup
+	mu    sync.Mutex
+	n     int
+	taken map[string]bool // hosts and namespaces
+}
+
+func newUnderWay() *underWay { return &underWay{taken: make(map[string]bool)} }
+
+// enter takes a place for a harvest, if there is one. The caller gives it back with end.
+func (u *underWay) enter(h *registrar.ScheduledHarvest) (end func(), ok bool) {
+	host := h.URL
+	if at, err := url.Parse(h.URL); err == nil {
+		host = strings.ToLower(at.Hostname())
+	}
+	host, into := "host "+host, "namespace "+h.Scheme+" "+h.Prefix
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.n == atOnce || u.taken[host] || u.taken[into] {
+		return nil, false
+	}
+	u.n++
+	u.taken[host], u.taken[into] = true, true
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.n--
+		delete(u.taken, host)
+		delete(u.taken, into)
+	}, true
 }
 
 // isDue reports whether servers should do a harvest now.
@@ -95,9 +152,9 @@ func (r *Runner) isDue(h *registrar.ScheduledHarvest) bool {
 	return h.Asked || h.Waits == "" && !r.Now().Before(h.Next)
 }
 
-// isFree reports whether no server works on a harvest. A lease that ends much later than leases do was taken by a clock that was ahead.
+// isFree reports whether no server works on a harvest.
 func (r *Runner) isFree(h *registrar.ScheduledHarvest) bool {
-	return h.Server == "" || !r.Now().Before(h.Until) || h.Until.Sub(r.Now()) > 10*r.Lease+time.Hour
+	return lease.IsFree(h.Server, h.Until, r.Now())
 }
 
 // errTaken says that another server has the harvest.
@@ -131,19 +188,15 @@ func (r *Runner) do(ctx context.Context, name string, asked, yes bool) (said str
 	} else if err != nil {
 		return "", err
 	}
-	inner, lose := context.WithCancelCause(ctx)
-	var renewing sync.WaitGroup
-	renewing.Go(func() { r.renew(inner, name, lose) })
-	said, err = r.harvest(inner, &h, agreed)
-	lost := errors.Is(context.Cause(inner), errTaken)
-	lose(nil)
-	renewing.Wait()
+	renew := func(ctx context.Context) (bool, error) { return r.renew(ctx, name) }
+	went := false
+	lost := lease.Keep(ctx, r.Lease, renew, func(ctx context.Context) { said, went, err = r.harvest(ctx, &h, asked, agreed) })
 	if lost && !asked {
-		return "", nil // another server has it, or it was stopped
+		return "", nil // another server has it or may have it, or it was stopped
 	} else if lost {
 		return "", errTaken
 	}
-	if failed := r.leave(context.WithoutCancel(ctx), name, said, err, ctx.Err() != nil); failed != nil {
+	if failed := r.leave(context.WithoutCancel(ctx), name, said, err, went, ctx.Err() != nil); failed != nil {
 		return said, failed
 	}
 	if !asked {
@@ -152,33 +205,24 @@ func (r *Runner) do(ctx context.Context, name string, asked, yes bool) (said str
 	return said, err
 }
 
-// renew keeps the lease.
-func (r *Runner) renew(ctx context.Context, name string, lost func(error)) {
-	tick := time.NewTicker(max(r.Lease/3, time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+// renew keeps the lease, and reports whether this server still has it. An error says that this is not known, and that the lease is not renewed.
+func (r *Runner) renew(ctx context.Context, name string) (held bool, err error) {
+	err = r.Schedule.ChangeHarvest(ctx, name, func(now *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error) {
+		if now == nil || now.Server != r.Server {
+			return now, errTaken
 		}
-		err := r.Schedule.ChangeHarvest(ctx, name, func(now *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error) {
-			if now == nil || now.Server != r.Server {
-				return now, errTaken
-			}
-			next := *now
-			next.Until = r.Now().Add(r.Lease)
-			return &next, nil
-		})
-		if errors.Is(err, errTaken) {
-			lost(errTaken)
-			return
-		}
+		next := *now
+		next.Until = r.Now().Add(r.Lease)
+		return &next, nil
+	})
+	if errors.Is(err, errTaken) {
+		return false, nil
 	}
+	return err == nil, err
 }
 
-// leave gives the harvest back, with what became of it.
-func (r *Runner) leave(ctx context.Context, name, said string, failed error, interrupted bool) error {
+// leave gives the harvest back, with what became of it, and whether it got on.
+func (r *Runner) leave(ctx context.Context, name, said string, failed error, went, interrupted bool) error {
 	return r.Schedule.ChangeHarvest(ctx, name, func(now *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error) {
 		if now == nil || now.Server != r.Server {
 			return now, nil
@@ -193,8 +237,10 @@ func (r *Runner) leave(ctx context.Context, name, said string, failed error, int
 			next.Failures, next.Next = 0, r.Now().Add(next.Every)
 			return &next, nil
 		}
-		next.Failures++
-		next.Next = r.Now().Add(retryAfter(next.Failures))
+		if next.Failures++; went && errors.Is(failed, errSlow) { // a repository that always wants its harvesters to wait is harvested bit by bit
+			next.Failures = 1
+		}
+		next.Next = r.Now().Add(lease.RetryAfter(next.Failures))
 		if _, many := errors.AsType[*TooManyError](failed); many {
 			next.Waits, next.Failures = registrar.HarvestWaitsDeleted, 0
 		} else if _, lacks := errors.AsType[*rightsError](failed); lacks {
@@ -204,10 +250,19 @@ func (r *Runner) leave(ctx context.Context, name, said string, failed error, int
 	})
 }
 
-// harvest does a harvest, and says what became of it.
-func (r *Runner) harvest(ctx context.Context, s *registrar.ScheduledHarvest, yes bool) (said string, err error) {
+// harvest does a harvest, and says what became of it, and whether it wrote a page. One for which no person waits does not wait long for
+// the repository.
+func (r *Runner) harvest(ctx context.Context, s *registrar.ScheduledHarvest, asked, yes bool) (said string, went bool, err error) {
 	first := ""
-	o := Options{To: &asUser{Ruled: r.To, users: r.Users, user: s.By, into: s.Into()}, Yes: yes, Schemes: r.Schemes, Client: r.Client(), Source: Source{URL: s.URL, Format: Format(s.Format), Set: s.Set}, Into: s.Into(), Limit: s.Limit,
+	client := func() *Client {
+		c := r.Client()
+		if !asked {
+			c.mostWaited = maxWaitedOnTime
+		}
+		return c
+	}
+	o := Options{To: &asUser{Ruled: r.To, users: r.Users, user: s.By, into: s.Into()}, Yes: yes, Schemes: r.Schemes, Client: client(), Source: Source{URL: s.URL, Format: Format(s.Format), Set: s.Set}, Into: s.Into(), Limit: s.Limit,
+		Told: func(Counts) { went = true },
 		Rejected: func(item *Item, err error) {
 			if r.Rejected != nil {
 				r.Rejected(item, err)
@@ -220,7 +275,7 @@ func (r *Runner) harvest(ctx context.Context, s *registrar.ScheduledHarvest, yes
 	if err == nil {
 		err = h.Run(ctx)
 		if code, _ := stele.CodeOf(err); code == "harvest.token-refused" && ctx.Err() == nil {
-			o.Client, o.Again = r.Client(), true // the place is lost, and what is there stays
+			o.Client, o.Again = client(), true // the place is lost, and what is there stays
 			if h, err = New(ctx, o); err == nil {
 				err = h.Run(ctx)
 			}
@@ -245,5 +300,5 @@ func (r *Runner) harvest(ctx context.Context, s *registrar.ScheduledHarvest, yes
 	default:
 		log.Info("a scheduled harvest is done")
 	}
-	return said, err
+	return said, went, err
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -348,5 +349,38 @@ func TestScheduleRights(t *testing.T) {
 		if _, err := to.runner("one").RunNow(to.ctx, "daily", false); err != nil || to.scheduled().Waits != "" || to.leads(fmt.Sprintf("ark:12345/x5c%d", i)) == "nothing" {
 			t.Errorf("%v %+v", err, to.scheduled())
 		}
+	}
+}
+
+// away is a registry in which no harvest can be changed after the first time.
+type away struct {
+	harvest.Schedule
+	changes atomic.Int32
+}
+
+func (a *away) ChangeHarvest(ctx context.Context, name string, change func(before *registrar.ScheduledHarvest) (*registrar.ScheduledHarvest, error)) error {
+	if a.changes.Add(1) > 1 {
+		return stele.Unavailable
+	}
+	return a.Schedule.ChangeHarvest(ctx, name, change)
+}
+
+// TestUnrenewed: a server that can't renew its lease ends its work when the lease ends, as another one may take it then.
+func TestUnrenewed(t *testing.T) {
+	_, to, at := twoRegistries(t, 25, func(q url.Values) {
+		if q.Get("resumptionToken") != "" {
+			time.Sleep(2 * time.Second)
+		}
+	})
+	to.mustSchedule("daily", at)
+	w := to.runner("one")
+	schedule := &away{Schedule: w.Schedule}
+	w.Schedule, w.Lease = schedule, time.Second
+	to.look(w)
+	if n := schedule.changes.Load(); n < 2 {
+		t.Errorf("%d changes: nothing was renewed", n)
+	}
+	if h := to.scheduled(); h.Server != "one" || to.leads("ark:12345/x5a05") == "nothing" || to.leads("ark:12345/x5a15") != "nothing" {
+		t.Errorf("%+v", h)
 	}
 }
