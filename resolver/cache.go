@@ -12,6 +12,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/trace"
 )
 
 // unknownAge is how long the cache remembers that a name is not registered. Writes of this
@@ -54,6 +55,8 @@ type cache struct {
 	asked  []atomic.Uint32 // marks of names that clients asked for
 
 	epochs []atomic.Uint32 // how often a name was forgotten that has this epoch; see Epoch
+
+	tally *cacheTally
 }
 
 const numShards = 512
@@ -91,7 +94,7 @@ type entry struct {
 }
 
 func newCache(store stele.Records, o Options) *cache {
-	c := &cache{store: store, now: o.Now, age: o.CacheAge, lags: o.Lagging, seed: maphash.MakeSeed(), epochs: make([]atomic.Uint32, numEpochs)}
+	c := &cache{store: store, now: o.Now, age: o.CacheAge, lags: o.Lagging, seed: maphash.MakeSeed(), epochs: make([]atomic.Uint32, numEpochs), tally: new(cacheTally)}
 	if o.RedirectBytes > 0 && o.CacheAge == 0 { // redirect entries do not expire
 		c.redirects = newRedirectCache(o.RedirectBytes)
 	}
@@ -119,12 +122,16 @@ func (c *cache) redirect(name stele.ID) *stele.Record {
 	if c.redirects == nil {
 		return nil
 	}
-	return c.redirects.find(name, c.hash(name))
+	record := c.redirects.find(name, c.hash(name))
+	c.tally.redirects.count(record != nil)
+	return record
 }
 
 // get returns the record that has the name, nil if there is none.
 func (c *cache) get(ctx context.Context, name stele.ID) (*stele.Record, error) {
-	if e := c.find(name); e != nil {
+	e := c.find(name)
+	c.tally.records.count(e != nil)
+	if e != nil {
 		return e.record, nil
 	}
 	t := c.take(name)
@@ -144,7 +151,9 @@ func (c *cache) peek(ctx context.Context, name stele.ID) (*stele.Record, error) 
 }
 
 func (c *cache) read(ctx context.Context, name stele.ID) (*stele.Record, error) {
+	ctx, span := trace.Start(ctx, "store read")
 	record, err := c.store.Record(ctx, name)
+	span.End(err)
 	if isNotFound(err) {
 		return nil, nil
 	}
@@ -166,7 +175,9 @@ func (c *cache) longest(ctx context.Context, schemes *stele.Schemes, name stele.
 		}
 	}
 	t, writes := c.take(name), c.writes.Load()
+	ctx, span := trace.Start(ctx, "store read prefix")
 	record, at, err := c.store.Longest(ctx, name, func(n int) bool { return schemes.Cuts(name, n) })
+	span.End(err)
 	if isNotFound(err) {
 		record, at, err = nil, stele.Prefix{}, nil
 	}

@@ -458,3 +458,23 @@ func TestNamespacesNeverStale(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestStats: the resolver counts which look-ups its caches answered.
+func TestStats(t *testing.T) {
+	for _, tt := range []struct {
+		o    Options
+		want Stats
+	}{
+		{Options{Now: clock, CacheBytes: 1 << 20}, Stats{RecordHits: 2, RecordMisses: 1}},
+		{Options{Now: clock, CacheBytes: 1 << 20, RedirectBytes: 1 << 20}, Stats{RedirectHits: 2, RedirectMisses: 1, RecordMisses: 1}},
+	} {
+		r, _ := newCounted(t, tt.o)
+		r.put(stele.Record{ID: r.id("ark:12345/x1"), Targets: []stele.Target{partial("https://example.org/1")}})
+		for range 3 {
+			r.resolve(Request{ID: r.id("ark:12345/x1"), Service: stele.N2L, Brief: true})
+		}
+		if got := r.Stats(); got != tt.want {
+			t.Errorf("%+v, want %+v", got, tt.want)
+		}
+	}
+}
