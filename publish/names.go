@@ -44,7 +44,7 @@ func (z *Zone) at(ctx context.Context, name string) ([]naptr.Named, error) {
 
 // get adds the record of an identifier to a list, if it is public and of this zone.
 func (z *Zone) get(ctx context.Context, list []naptr.Named, id stele.ID) ([]naptr.Named, error) {
-	if z.set.zoneOf(id) != z {
+	if !z.has(id) {
 		return list, nil
 	}
 	r, err := z.zones.store.Record(ctx, id)
@@ -55,7 +55,7 @@ func (z *Zone) get(ctx context.Context, list []naptr.Named, id stele.ID) ([]napt
 		return nil, err
 	}
 	if isVisible(r) {
-		list = append(list, naptr.Named{ID: id, Record: r, Namespace: z.set.namespaceOf(id)})
+		list = append(list, naptr.Named{ID: id, Record: r, Namespace: z.namespaceOf(id)})
 	}
 	return list, nil
 }

@@ -220,6 +220,19 @@ func (c *Mapping) labelReason(label string) *stele.Message {
 	return nil
 }
 
+// isLabel reports whether a text is a label of this zone.
+func (c *Mapping) isLabel(label string) bool {
+	if label == "" || len(label) > c.label {
+		return false
+	}
+	for i := range len(label) {
+		if !IsLabelByte(label[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // IsLabelByte reports whether a label of an owner name may have a byte.
 func IsLabelByte(b byte) bool {
 	return '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'z' || b == '-' || b == '_'
@@ -233,24 +246,23 @@ func (c *Mapping) Rest(name string) (rest string, more, ok bool) {
 	if !ok || below == "" {
 		return "", false, false
 	}
-	labels := strings.Split(below, ".")
-	if len(labels) > c.Parts+c.dots {
+	labels := strings.Count(below, ".") + 1
+	if labels > c.Parts+c.dots {
 		return "", false, false
 	}
-	for _, l := range labels {
-		if c.labelReason(l) != nil || c.sep != "." && strings.Contains(l, c.sep) {
+	for label := range strings.SplitSeq(below, ".") {
+		if !c.isLabel(label) || c.sep != "." && strings.Contains(label, c.sep) {
 			return "", false, false
 		}
 	}
-	inner := min(len(labels), c.Parts-1) // labels that are parts before the last
-	var b strings.Builder
-	for i := len(labels) - 1; i >= len(labels)-inner; i-- {
-		b.WriteString(labels[i])
-		b.WriteString(c.sep)
+	// The labels that are parts before the last stand at the end, the first part last.
+	text := make([]byte, 0, dnsrr.MaxName)
+	for range min(labels, c.Parts-1) {
+		begin := strings.LastIndexByte(below, '.') + 1
+		text = append(append(text, below[begin:]...), c.sep...)
+		below = below[:max(begin-1, 0)]
 	}
-	last := labels[:len(labels)-inner]
-	b.WriteString(strings.Join(last, "."))
-	return b.String(), len(last) == 0, true
+	return string(append(text, below...)), below == "", true
 }
 
 // Canonical writes the rest of a name as canonical names have it, where case does

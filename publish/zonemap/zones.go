@@ -215,7 +215,7 @@ func inDNS(ns *stele.Namespace) *stele.Namespace {
 	if c.HandOver.State != stele.Forwarded {
 		c.HandOver = stele.HandOver{}
 	}
-	c.Adoptions = nil
+	c.Heirs, c.Adoptions = nil, nil
 	c.Version, c.Created, c.Modified, c.By = 0, time.Time{}, time.Time{}, ""
 	return &c
 }

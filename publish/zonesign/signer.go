@@ -8,7 +8,6 @@ import (
 	"crypto"
 	"encoding/base64"
 	"fmt"
-	"hash/fnv"
 	"time"
 
 	"github.com/miekg/dns"
@@ -63,6 +62,8 @@ type Signer struct {
 	forZone []signingKey // that sign all else
 	Records []dns.RR     // that stand at the apex because of it
 	Parent  []dns.RR     // DS records, for the zone above
+
+	zoneWire []byte // the name of the zone as signatures have it
 }
 
 // signingKey is a key that signs.
@@ -76,6 +77,10 @@ type signingKey struct {
 // keys.
 func New(mode Mode, ring *zonekey.Ring, ttl uint32, now func() time.Time) (*Signer, error) {
 	s := &Signer{Zone: ring.Zone, Mode: mode, since: ring.Signed, now: now}
+	var err error
+	if s.zoneWire, err = packZone(ring.Zone); err != nil {
+		return nil, &stele.Error{Op: "zone keys", Kind: stele.Internal, Err: err}
+	}
 	for _, k := range ring.Current() {
 		record := k.DNSKEY(ring.Zone, ttl)
 		private, err := k.Signer()
@@ -142,9 +147,7 @@ func (s *Signer) keysFor(rtype uint16) []signingKey {
 // times returns when a signature begins and ends. Ends are spread, so that not all
 // signatures have to be made anew at once.
 func (s *Signer) times(name string, rtype uint16) (from, to time.Time) {
-	h := fnv.New32a()
-	_, _ = fmt.Fprintf(h, "%s %d", name, rtype) // never fails
-	spread := time.Duration(h.Sum32()%(12*3600)) * time.Second
+	spread := time.Duration(spreadOf(name, rtype)%(12*3600)) * time.Second
 	if s.Mode == Transfer {
 		return s.since.Add(-SignatureEarly), s.since.Add(zonekey.SignatureValidity - spread)
 	}
