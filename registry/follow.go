@@ -68,6 +68,15 @@ type Follower struct {
 	restored bool         // another registry replaced it, and not all is forgotten yet
 }
 
+// Behind returns how many changes there were at the last look that are not told yet.
+func (f *Follower) Behind() uint64 {
+	position, seen := f.position.Load(), f.seen.Load()
+	return seen - min(position, seen)
+}
+
+// Heard returns when the store answered last.
+func (f *Follower) Heard() time.Time { return time.Unix(0, f.heard.Load()) }
+
 // Forgotten has a value when everything that was kept in memory was forgotten.
 func (f *Follower) Forgotten() <-chan struct{} { return f.forgotten }
 

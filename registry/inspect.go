@@ -55,7 +55,7 @@ func (r *Registry) Inspect(ctx context.Context, tell Inspection) error {
 	if err != nil {
 		return err
 	}
-	return r.VerifyLog(ctx, tell.Problem)
+	return r.Log.VerifyProgress(ctx, tell.Problem, func(done float64) { progress(0.75 + done/4) })
 }
 
 // VerifyLog checks the transparency log against the registry. Only an administrator may, who has asked for the rest of the check.

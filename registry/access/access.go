@@ -28,11 +28,13 @@ type Backend interface {
 	Records
 	Namespaces
 	HandOver
+	Watches
 	Mint
 	Import
 	Replace
 	Proposals
 	Harvests
+	Deposits
 	Usage
 	UsageSettings
 	Links
@@ -85,6 +87,10 @@ type Namespaces interface {
 	// its minter would make. It writes nothing.
 	NamespaceSamples(ctx context.Context, ns *stele.Namespace) ([]string, error)
 	SetNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error) (*stele.Namespace, error)
+
+	// JudgeRules returns all that is wrong with the rules of a namespace that is there, or with others in their place: that for which
+	// SetNamespace would refuse them. It writes nothing.
+	JudgeRules(ctx context.Context, ns *stele.Namespace) (stele.Problems, error)
 	MinterStatus(ctx context.Context, key stele.NamespaceKey) (minting.Status, error)
 	SkipCounter(ctx context.Context, key stele.NamespaceKey, to uint64) error
 
@@ -142,6 +148,11 @@ type Harvests interface {
 	AddHarvest(ctx context.Context, h registrar.ScheduledHarvest) error
 	StopHarvest(ctx context.Context, name string) error
 	AskHarvest(ctx context.Context, name string, yes bool) error
+}
+
+// Deposits reads what is known of the deposits that servers make.
+type Deposits interface {
+	Deposits(ctx context.Context) ([]registrar.ScheduledDeposit, error)
 }
 
 // Users reads and writes users and tokens.

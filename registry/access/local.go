@@ -15,6 +15,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/giver"
 	"github.com/stele-id/stele/heir"
 	"github.com/stele-id/stele/links/check"
 	"github.com/stele-id/stele/publish"
@@ -29,6 +30,7 @@ type Local struct {
 	Registry *registry.Registry
 	links    *check.Checker // see WithLinks
 	heirs    *heir.Checker  // see WithHeirs
+	givers   *giver.Watcher // see WithGivers
 }
 
 // NewLocal returns a registry that this process has open. The place is for messages.
