@@ -10,6 +10,7 @@ import (
 	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/serve/httpd/describe"
+	"github.com/stele-id/stele/trace"
 	"github.com/stele-id/stele/web"
 	"github.com/stele-id/stele/web/language"
 )
@@ -66,6 +67,9 @@ func (h *Handler) writeOnce(w http.ResponseWriter, r *http.Request, status int, 
 			return false
 		}
 		defer release()
+	}
+	if status >= http.StatusBadRequest {
+		trace.Tell(r.Context(), head)
 	}
 	head.Set("Content-Type", mediaType)
 	head.Set("Content-Length", strconv.Itoa(len(body)))

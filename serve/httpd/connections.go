@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // connections counts the connections of a server and keeps them within bounds.
@@ -19,7 +20,8 @@ type connections struct {
 	open     []*connection // in no order
 	byClient map[netip.Prefix]int
 
-	fresh atomic.Int64 // connections that have sent no whole head yet
+	fresh   atomic.Int64 // connections that have sent no whole head yet
+	handing atomic.Int64 // connections with a request that the fast path declined and net/http has not begun to answer
 
 	streams     atomic.Int64 // requests of HTTP/2 that are being answered
 	mostStreams int64        // no bound if 0
@@ -35,7 +37,11 @@ type connection struct {
 	place  int           // in open
 	since  atomic.Uint64 // when it began to wait for a request; 0 while one is answered
 	fresh  atomic.Bool   // no whole head has come yet
+	handed atomic.Bool   // counted in handing
 	once   sync.Once
+
+	unread []byte    // what the fast path has read and not answered
+	until  time.Time // when the head must be there of which unread is the beginning; the zero time: not known
 
 	mu       sync.Mutex
 	requests int // of HTTP/2 that are being answered
@@ -121,6 +127,18 @@ func (n *connection) seasoned() {
 	}
 }
 
+// hands and taken count a connection in handing.
+func (n *connection) hands() {
+	n.handed.Store(true)
+	n.all.handing.Add(1)
+}
+
+func (n *connection) taken() {
+	if n.handed.CompareAndSwap(true, false) {
+		n.all.handing.Add(-1)
+	}
+}
+
 // remove takes a connection out of the books. It may be called twice.
 func (c *connections) remove(n *connection) {
 	if n.place < 0 {
@@ -137,6 +155,29 @@ func (c *connections) remove(n *connection) {
 	}
 }
 
+// Read implements [net.Conn].
+func (n *connection) Read(b []byte) (int, error) {
+	if len(n.unread) == 0 {
+		return n.Conn.Read(b)
+	}
+	size := copy(b, n.unread)
+	if n.unread = n.unread[size:]; len(n.unread) == 0 {
+		n.unread = nil // its memory is not needed any more
+	}
+	return size, nil
+}
+
+// SetReadDeadline implements [net.Conn]. The first deadline that net/http sets is that of a head, which may have begun before.
+func (n *connection) SetReadDeadline(t time.Time) error {
+	if !n.until.IsZero() {
+		if n.until.Before(t) {
+			t = n.until
+		}
+		n.until = time.Time{}
+	}
+	return n.Conn.SetReadDeadline(t)
+}
+
 // Close closes the connection and makes room for another.
 func (n *connection) Close() error {
 	n.once.Do(func() {
@@ -145,6 +186,7 @@ func (n *connection) Close() error {
 		n.all.mu.Unlock()
 		n.seasoned()
 	})
+	n.taken() // it may have been counted after the first call
 	return n.Conn.Close()
 }
 
@@ -185,6 +227,11 @@ func (c *connections) context(ctx context.Context, conn net.Conn) context.Contex
 // it even after the answer, if the handler did not read it.
 func (c *connections) awaiting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c.handing.Load() > 0 {
+			if n, ok := r.Context().Value(connectionKey{}).(*connection); ok && n != nil {
+				n.taken()
+			}
+		}
 		if r.ProtoMajor < 2 && r.ContentLength == 0 { // by far the most
 			next.ServeHTTP(w, r)
 			return

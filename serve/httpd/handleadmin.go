@@ -20,6 +20,10 @@ func (h *Handler) administerHandle(w http.ResponseWriter, r *http.Request, path 
 		return
 	}
 	w.Header()["Connection"] = closing // the server does not read the body
+	if h.o.Frozen != nil {
+		h.writeHandle(w, r, q, handleRefusal{Code: handleCode(hdl.NotPermitted), Message: stele.Reason(h.o.Frozen).Error(), status: http.StatusForbidden})
+		return
+	}
 	_, text, _ := strings.Cut(path, "/")
 	if q.Has("prefix") && text == "" {
 		text = q.Get("prefix")

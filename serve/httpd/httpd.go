@@ -31,7 +31,9 @@ import (
 	"github.com/stele-id/stele/serve/httpd/lsid"
 	"github.com/stele-id/stele/serve/httpd/oai"
 	"github.com/stele-id/stele/serve/httpd/translog"
+	"github.com/stele-id/stele/trace"
 	"github.com/stele-id/stele/web"
+	"github.com/stele-id/stele/web/documents"
 )
 
 // Registry is what the server reads beside the resolver's answers: a [registrar.Registrar] is
@@ -86,6 +88,9 @@ type Options struct {
 	// Desk answers curators below /.desk, and identifies them itself; nil: there is no desk.
 	Desk http.Handler
 
+	// Docs are the documents about the program, below /.docs/; nil: the path is not served.
+	Docs *documents.Library
+
 	// DNS answers DNS over HTTPS at /dns-query, and checks methods itself; nil: the path is
 	// not served.
 	DNS http.Handler
@@ -138,6 +143,13 @@ type Options struct {
 	// Ready says whether the server can do all that it should; nil: always.
 	Ready func(ctx context.Context) error
 
+	// RequestID makes the ids of requests, which stand in log lines and error answers; nil:
+	// only those have one that come with one.
+	RequestID func() string
+
+	// Tracer records what requests are about and how long they take; nil: it is off.
+	Tracer *trace.Tracer
+
 	// Observe is called with every answer, once it is written; see [Observation].
 	Observe func(Observation)
 
@@ -149,6 +161,10 @@ type Options struct {
 
 	// Figures reads how often names are used, and judges what all may see of it; nil: pages do not have it.
 	Figures Figures
+
+	// Frozen is the error by which all is refused that changes something or needs a user, if the registry is a frozen archive
+	// ([stele.Frozen]); nil: it is not. There is no Desk then, and Handles is nil.
+	Frozen error
 
 	// Examples are identifiers that the home page offers to try.
 	Examples []Example
@@ -212,14 +228,24 @@ func New(o Options) *Handler {
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if h.o.Observe == nil {
+	if h.o.Observe == nil && h.o.Tracer == nil {
 		h.serve(w, r)
 		return
 	}
 	seen := &watched{ResponseWriter: w}
 	start := h.o.Now()
+	r, span := h.traced(r)
 	h.serve(seen, r)
-	h.o.Observe(seen.observation(r, h.o.Now().Sub(start)))
+	if Declined(r) { // the span is not ended, so that none is told of
+		return
+	}
+	o := seen.observation(r, h.o.Now().Sub(start))
+	if span != nil {
+		o.describe(span, r)
+	}
+	if h.o.Observe != nil {
+		h.o.Observe(o)
+	}
 }
 
 // serve answers, whatever happens.
@@ -237,6 +263,12 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	first, _ := t.segment()
 	at, ok := h.known[first]
 	note(w, cmp.Or(at.kind, "identifier"), "")
+	if (ok || isDotted(first)) && decline(r) {
+		return
+	}
+	if ok {
+		r = h.named(r)
+	}
 	if !at.anonymous {
 		var known bool
 		if w, r, known = h.identify(w, r); !known || !h.await(w, r) {
@@ -291,6 +323,7 @@ func (h *Handler) recover(w http.ResponseWriter, r *http.Request) {
 	if fault == nil {
 		return
 	}
+	r = h.named(r)
 	h.o.Log.ErrorContext(r.Context(), "a request made the server fail; please report it", "fault", fmt.Sprint(fault), "stack", string(debug.Stack()))
 	w.Header()["Cache-Control"] = notKept
 	// All answers are written in one piece, so that none has begun.
@@ -298,5 +331,6 @@ func (h *Handler) recover(w http.ResponseWriter, r *http.Request) {
 		h.writeHandle(w, r, nil, handleRefusal{Code: handleError, Message: "Something went wrong here. It was noted."})
 		return
 	}
+	trace.Tell(r.Context(), w.Header())
 	http.Error(w, "Something went wrong here. It was noted.", http.StatusInternalServerError)
 }

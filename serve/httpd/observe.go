@@ -3,7 +3,10 @@ package httpd
 import (
 	"io"
 	"net/http"
+	"strings"
 	"time"
+
+	"github.com/stele-id/stele/trace"
 )
 
 // Observation describes an answer, for counting and for logs. It has nothing of the client,
@@ -75,4 +78,52 @@ func (w *watched) observation(r *http.Request, took time.Duration) Observation {
 		o.Status = http.StatusOK
 	}
 	return o
+}
+
+// traced begins the span of a request, which is nil if it is not recorded.
+func (h *Handler) traced(r *http.Request) (*http.Request, *trace.Span) {
+	if h.o.Tracer == nil {
+		return r, nil
+	}
+	ctx, span := h.o.Tracer.Begin(r.Context(), trace.Server, "http")
+	if span == nil {
+		return r, nil
+	}
+	had := trace.Request(ctx) != "" // then the span has it
+	r = h.named(r.WithContext(ctx))
+	if !had {
+		span.Text("stele.request", trace.Request(r.Context()))
+	}
+	return r, span
+}
+
+// pathOf returns the path of a request for an identifier, and nothing for all else: what the desk's links have in their path signs their
+// reader in. A path that begins with a dot is never one of an identifier, however it is spelt.
+func (o *Observation) pathOf(r *http.Request) string {
+	switch o.Route {
+	case "identifier", "info", "timemap", "memento":
+	default:
+		return ""
+	}
+	path := readTarget(r).path
+	if o.Route == "identifier" && isDotted(strings.TrimLeft(path, "/")) {
+		return ""
+	}
+	return "/" + path
+}
+
+// describe ends the span of a request with what its answer was. Names of attributes are those of
+// OpenTelemetry's conventions for HTTP.
+func (o *Observation) describe(span *trace.Span, r *http.Request) {
+	span.Name = "http " + o.Route
+	span.About("url.path", o.pathOf(r))
+	span.Text("http.request.method", o.Method)
+	span.Text("http.route", o.Route)
+	span.Text("stele.scheme", o.Scheme)
+	span.Number("http.response.status_code", int64(o.Status))
+	span.Number("http.response.body.size", o.Bytes)
+	if o.Status >= http.StatusInternalServerError {
+		span.Fail()
+	}
+	span.End(nil)
 }

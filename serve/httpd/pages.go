@@ -71,6 +71,9 @@ func (h *Handler) problemPage(w io.Writer, r *http.Request, p *problem) error {
 		return h.o.Pages.Missing(w, &v)
 	}
 	v := web.Problem{Frame: h.frame(r, ""), Status: p.Status, Available: p.Accepted}
+	if p.Status >= http.StatusInternalServerError {
+		v.Request = p.Request
+	}
 	v.Title, v.Detail = v.Language.Text("status.other"), v.Language.Problem(p.said)
 	if key := "status." + strconv.Itoa(p.Status); v.Language.Has(key) {
 		v.Title = v.Language.Text(key)
@@ -135,7 +138,7 @@ func (h *Handler) versionPage(w http.ResponseWriter, r *http.Request, res *resol
 	if old == nil {
 		var err error
 		if v.Use, err = h.useLine(r, v, res.Record); err != nil { // readers see the name without figures that can't be read
-			h.o.Log.ErrorContext(r.Context(), "the figures of a name could not be read", "name", res.Record.ID, "error", err)
+			h.o.Log.ErrorContext(h.named(r).Context(), "the figures of a name could not be read", "name", res.Record.ID, "error", err)
 			v.Use = nil
 		}
 	}

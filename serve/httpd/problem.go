@@ -15,6 +15,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/trace"
 )
 
 // statuses is the one table from kinds of failure to status codes.
@@ -78,6 +79,7 @@ type problem struct {
 	Position *int     `json:"position,omitempty"` // byte of what was asked where it stops being an identifier
 	Nearest  []string `json:"nearest,omitempty"`  // what may have been meant
 	Accepted []string `json:"available,omitempty"`
+	Request  string   `json:"request,omitempty"` // id of the request, for the operator
 
 	Reason         string `json:"reason,omitempty"` // of a tombstone
 	Withdrawn      string `json:"withdrawn,omitempty"`
@@ -102,12 +104,18 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // failAbout is fail for a request that asks for an identifier, as it was written.
 func (h *Handler) failAbout(w http.ResponseWriter, r *http.Request, asked string, err error) {
+	if decline(r) {
+		return
+	}
 	if isHandleREST(readTarget(r)) {
 		h.failHandle(w, r, err)
 		return
 	}
 	p := problem{Status: statusOf(err), Asked: legible(asked)}
 	p.Title = http.StatusText(p.Status)
+	if p.Status >= http.StatusInternalServerError {
+		r = h.named(r)
+	}
 	switch {
 	case p.Status >= http.StatusInternalServerError && p.Status != http.StatusLoopDetected:
 		h.hide(w, r, &p, err)
@@ -121,12 +129,19 @@ func (h *Handler) failAbout(w http.ResponseWriter, r *http.Request, asked string
 // refuse answers that a limit is reached; with any other error it is fail. The answer is
 // small, whatever the client likes, and replaces one for which the head was made already.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if decline(r) {
+		return
+	}
 	limited, ok := errors.AsType[*limit.Refusal](err)
 	if !ok { // the client is gone, or the error is not a limit
 		h.fail(w, r, err)
 		return
 	}
 	p := problem{Status: statusOf(err), Detail: limited.Error()}
+	if p.Status >= http.StatusInternalServerError {
+		r = h.named(r)
+	}
+	p.Request = trace.Request(r.Context())
 	p.Title = http.StatusText(p.Status)
 	p.Code, _ = stele.CodeOf(err)
 	head := w.Header()
@@ -230,8 +245,10 @@ const (
 
 // writeProblem writes a problem in the form that the client likes.
 func (h *Handler) writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
+	p.Request = trace.Request(r.Context())
 	head := w.Header()
 	vary(head)
+	delete(head, "Content-Encoding") // that of what was to be sent
 	if head["Cache-Control"] == nil {
 		head["Cache-Control"] = notKept
 	}
@@ -284,7 +301,7 @@ func (p *problem) appendText(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%d %s\n", p.Status, p.Title)
 	for _, line := range [...]struct{ name, value string }{
 		{"asked", p.Asked}, {"identifier", p.ID}, {"detail", p.Detail}, {"code", p.Code}, {"reason", p.Reason}, {"withdrawn", p.Withdrawn}, {"replacement", p.Replacement},
-		{"did you mean", strings.Join(p.Nearest, " or ")}, {"available", strings.Join(p.Accepted, ", ")},
+		{"did you mean", strings.Join(p.Nearest, " or ")}, {"available", strings.Join(p.Accepted, ", ")}, {"request", p.Request},
 	} {
 		if line.value != "" {
 			fmt.Fprintf(b, "%s: %s\n", line.name, line.value)

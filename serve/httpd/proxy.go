@@ -78,14 +78,14 @@ func (p *Proxies) Trust(addr netip.Addr) bool {
 // Before returns a handler that hands on requests as if they had come straight from
 // the client: RemoteAddr has its address, and where the proxies say so, Host the host
 // that it asked for, and TLS whether it came by https. Requests of others are handed
-// on as they are.
+// on as they are. The id of the request that a proxy gives is kept, see [trace.Request].
 func (p *Proxies) Before(next http.Handler) http.Handler {
 	if len(p.networks) == 0 {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if peer := ClientAddr(r); p.Trust(peer) {
-			r = p.straight(r.WithContext(context.WithValue(r.Context(), fromProxy{}, true)), peer)
+			r = p.straight(r.WithContext(caused(context.WithValue(r.Context(), fromProxy{}, true), r.Header)), peer)
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -3,6 +3,7 @@ package httpd
 import (
 	"io"
 	"net/http"
+	"strconv"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/destination"
@@ -32,11 +33,17 @@ func send(w http.ResponseWriter, r *http.Request, safe string, status int) {
 	head["Location"] = []string{safe}
 	head["Content-Type"] = plainTextType
 	head["Access-Control-Allow-Origin"] = anyOrigin // where scripts follow it
+	if len(safe) > maxUncounted && r.Method != http.MethodHead {
+		head["Content-Length"] = []string{strconv.Itoa(len(safe))}
+	}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
 		// For people who see it; if it fails the client is gone.
 		_, _ = io.WriteString(w, safe)
 	}
 }
+
+// maxUncounted is how many bytes of a body net/http counts itself; beyond that it sends chunks.
+const maxUncounted = 2 << 10
 
 var errLocation = stele.Messagef("redirect.location-not-allowed", "its owner has registered an address to which this server does not redirect; tell them")

@@ -76,6 +76,9 @@ func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t requestTa
 	q.Languages = h.languages.of(r.Header, "Accept-Language")
 	q.Brief = mayBeBrief(r, t, &q)
 	res, err := h.find(r, t.path, q)
+	if !isFast(&a, &q, &res, err) && decline(r) {
+		return
+	}
 	if err == nil && res.Rule != nil && !a.explain {
 		h.byRule(w, r, t, &a, &q, &res)
 		return
@@ -104,6 +107,11 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, t requestTarget
 		note(w, "", res.ID.Scheme())
 		h.found(w, r, t, a, q, &res)
 	}
+}
+
+// isFast reports whether an answer is a redirect for which nothing else needs to be read: only such a one is made on the fast path.
+func isFast(a *ask, q *resolver.Request, res *resolver.Resolution, err error) bool {
+	return err == nil && res.Kind == resolver.Redirect && !a.isOwn() && (len(q.Accept) == 0 || wantsPage(q.Accept) && mayFit(res.Fit))
 }
 
 // mayBeBrief reports whether a request is likely to be answered by a redirect, as most

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stele-id/stele/serve/httpd/ezid"
@@ -28,6 +29,7 @@ func (h *Handler) routes() map[string]route {
 		assets:        {kind: "asset", serve: h.asset, anonymous: true},
 		"":            {kind: "home", serve: h.home},
 		".about":      {kind: "about", serve: h.aboutSite},
+		".docs":       {kind: "docs", serve: h.docs, anonymous: true},
 		".language":   {kind: "other", serve: h.chooseLanguage, anonymous: true},
 		".urn":        {kind: "other", serve: h.protocol},
 		".desk":       {kind: "desk", serve: h.desk, writes: true, anonymous: true},
@@ -80,6 +82,10 @@ func (h *Handler) api(w http.ResponseWriter, r *http.Request, t requestTarget) {
 			h.handles(w, r, t)
 		}
 		return
+	case h.o.Frozen != nil && handle.Serves(which):
+		q, broken := readParameters(t.query)
+		h.administerHandle(w, r, rest, q, broken)
+		return
 	case h.o.Handles != nil && handle.Serves(which):
 		note(w, "handles", "")
 		if h.await(w, r) {
@@ -99,6 +105,9 @@ func (h *Handler) api(w http.ResponseWriter, r *http.Request, t requestTarget) {
 // desk answers curators.
 func (h *Handler) desk(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	switch {
+	case h.o.Frozen != nil:
+		w.Header()["Connection"] = closing // the server does not read the body
+		h.fail(w, r, h.o.Frozen)
 	case h.o.Desk != nil:
 		h.o.Desk.ServeHTTP(w, r)
 	case h.mayAsk(w, r):
@@ -178,17 +187,42 @@ func (h *Handler) robots(w http.ResponseWriter, r *http.Request, _ requestTarget
 // asset answers with a file of the pages.
 func (h *Handler) asset(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, name := t.segment()
-	content, mediaType, ok := h.o.Pages.Asset(name)
+	a, ok := h.o.Pages.Asset(name)
 	if !ok {
 		h.nothing(w, r, t)
 		return
 	}
 	head := w.Header()
 	head.Set("Cache-Control", "max-age=31536000, immutable") // another content has another name
-	if mediaType == "image/svg+xml" {                        // it may be the operator's, and be opened by itself
+	if a.MediaType == "image/svg+xml" {                      // it may be the operator's, and be opened by itself
 		head.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
 	}
-	h.write(w, r, http.StatusOK, mediaType, content)
+	content := a.Content
+	if a.Gzipped != nil {
+		if head.Add("Vary", "Accept-Encoding"); acceptsGzip(r.Header) {
+			head.Set("Content-Encoding", "gzip")
+			content = a.Gzipped
+		}
+	}
+	h.write(w, r, http.StatusOK, a.MediaType, content)
+}
+
+// acceptsGzip reports whether the client of a request accepts content that is compressed by gzip (RFC 9110, section 12.5.3).
+func acceptsGzip(head http.Header) bool {
+	accepted := false
+	for part := range strings.SplitSeq(strings.Join(head["Accept-Encoding"], ","), ",") {
+		coding, weight, _ := strings.Cut(part, ";")
+		name, value, _ := strings.Cut(weight, "=")
+		q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		may := weight == "" || strings.EqualFold(strings.TrimSpace(name), "q") && err == nil && q > 0
+		switch coding = strings.TrimSpace(coding); {
+		case strings.EqualFold(coding, "gzip"), strings.EqualFold(coding, "x-gzip"):
+			return may // which precedes *
+		case coding == "*":
+			accepted = may
+		}
+	}
+	return accepted
 }
 
 // favicon answers programs that ask for an icon before they have seen a page: pages name the

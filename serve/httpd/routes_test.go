@@ -2,10 +2,14 @@ package httpd
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -77,6 +81,34 @@ func TestAssets(t *testing.T) {
 	}
 	if found == 0 {
 		t.Error("the page names no files")
+	}
+	// They are sent compressed to clients that accept it.
+	style := web.AssetPath + regexp.MustCompile(`stele\.[0-9a-f]+\.css`).FindString(page)
+	plain := s.get(style, "Accept-Encoding", "identity")
+	for accepted, want := range map[string]bool{"gzip": true, "br;q=1.0, GZIP;q=0.5": true, "*": true, "br, *;q=0.1": true, "gzip;q=0": false, "gzip;q=0, *": false, "br": false, "gzip;x=1": false} {
+		a := s.get(style, "Accept-Encoding", accepted)
+		if !strings.Contains(a.get("Vary"), "Accept-Encoding") || (a.get("Content-Encoding") == "gzip") != want {
+			t.Fatalf("%q: %v", accepted, a.Header)
+		}
+		if !want {
+			if a.body != plain.body {
+				t.Errorf("%q: the file is another one", accepted)
+			}
+			continue
+		}
+		r, err := gzip.NewReader(strings.NewReader(a.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(r); err != nil || string(body) != plain.body || a.get("ETag") == plain.get("ETag") || a.get("Content-Length") != strconv.Itoa(len(a.body)) {
+			t.Errorf("%q: %v, %v", accepted, err, a.Header)
+		}
+		if a := s.get(style, "Accept-Encoding", accepted, "If-None-Match", a.get("ETag")); a.StatusCode != http.StatusNotModified || a.body != "" {
+			t.Errorf("%q: %d", accepted, a.StatusCode)
+		}
+		if a := s.get(style, "Accept-Encoding", accepted, "If-Match", `"another"`); a.StatusCode != http.StatusPreconditionFailed || a.get("Content-Encoding") != "" {
+			t.Errorf("%q: a problem is sent as %v", accepted, a.Header)
+		}
 	}
 }
 

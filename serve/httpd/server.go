@@ -3,6 +3,8 @@ package httpd
 import (
 	"bytes"
 	"cmp"
+	"context"
+	"errors"
 	"io"
 	"log"
 	"log/slog"
@@ -24,6 +26,12 @@ type ServerOptions struct {
 	PerClient     int           // at once from one address (of IPv6, one network of 64 bits); without limit, since that address may be a proxy's
 	Streams       int           // requests at once on one connection of HTTP/2; 100
 
+	// FastRedirects answers plain requests for names over HTTP/1.1 without TLS by a path of the server's own, which is faster than
+	// net/http ([fastPath]). The handler must be a [Handler], with others before it perhaps that write nothing or small answers. Now is the
+	// clock then; it must be the system's, since deadlines of connections are made of it.
+	FastRedirects bool
+	Now           func() time.Time
+
 	Proxies *Proxies // to which PerClient does not apply; none if nil
 
 	Log *slog.Logger // of what an operator should look into; nothing is logged if nil
@@ -35,6 +43,7 @@ type ServerOptions struct {
 type Server struct {
 	*http.Server
 	connections *connections
+	fast        *fastPath // nil: net/http serves all
 	prepare     sync.Once
 }
 
@@ -46,7 +55,7 @@ func NewServer(h http.Handler, o ServerOptions) *Server {
 	c := newConnections(cmp.Or(o.Connections, 10_000), o.PerClient)
 	c.exempt = o.Proxies.Trust
 	c.mostStreams = int64(max(c.most, cmp.Or(o.Streams, 100)))
-	return &Server{connections: c, Server: &http.Server{
+	s := &Server{connections: c, Server: &http.Server{
 		Handler:           c.awaiting(h),
 		ReadHeaderTimeout: cmp.Or(o.HeaderTimeout, 5*time.Second),
 		ReadTimeout:       cmp.Or(o.ReadTimeout, 10*time.Second),
@@ -58,16 +67,42 @@ func NewServer(h http.Handler, o ServerOptions) *Server {
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: cmp.Or(o.Streams, 100)},
 		ErrorLog:          log.New(serverLog{o.Log}, "", 0),
 	}}
+	if o.FastRedirects && o.Now != nil {
+		s.fast = &fastPath{s: s, now: o.Now, open: make(map[*fastConn]struct{})}
+	}
+	return s
 }
 
 // slop is what net/http adds to the limit of a head.
 const slop = 4 << 10
 
-// Serve answers the connections of a listener until [http.Server.Shutdown]. It
+// Serve answers the connections of a listener until [Server.Shutdown]. It
 // always returns an error.
 func (s *Server) Serve(l net.Listener) error {
 	s.prepare.Do(s.watchHeads)
-	return s.Server.Serve(s.connections.listen(l))
+	bounded := s.connections.listen(l)
+	if s.fast != nil {
+		bounded = s.fast.listen(bounded)
+	}
+	return s.Server.Serve(bounded)
+}
+
+// Shutdown is [http.Server.Shutdown].
+func (s *Server) Shutdown(ctx context.Context) error {
+	if s.fast == nil {
+		return s.Server.Shutdown(ctx)
+	}
+	s.fast.end(false)
+	err := s.fast.wait(ctx) // net/http takes what is declined meanwhile
+	return errors.Join(err, s.Server.Shutdown(ctx))
+}
+
+// Close is [http.Server.Close].
+func (s *Server) Close() error {
+	if s.fast != nil {
+		s.fast.end(true)
+	}
+	return s.Server.Close()
 }
 
 // ServeTLS is Serve with TLS and HTTP/2. TLSConfig has the certificates. One server may serve

@@ -92,13 +92,14 @@ func eventually(t testing.TB, done func() bool) {
 
 func TestSlowClient(t *testing.T) {
 	s := newSpelled(t)
-	addr := serve(t, s.handler, ServerOptions{HeaderTimeout: 100 * time.Millisecond, IdleTimeout: 100 * time.Millisecond})
+	addr := serve(t, s.handler, ServerOptions{HeaderTimeout: 100 * time.Millisecond})
 	for _, begin := range []string{"", "GET", "GET /ark:12345/x1 HTTP/1.1\r\nHost: id.example.org\r\nX: "} {
 		if got := exchange(t, addr, begin); strings.HasPrefix(got, "HTTP/1.1 2") || strings.HasPrefix(got, "HTTP/1.1 3") {
 			t.Errorf("%q is answered with %q", begin, got)
 		}
 	}
 	// A connection that was used is closed as well, once it is idle.
+	addr = serve(t, s.handler, ServerOptions{IdleTimeout: 100 * time.Millisecond})
 	if got := exchange(t, addr, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") {
 		t.Errorf("answered with %q", got)
 	}

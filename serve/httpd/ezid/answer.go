@@ -15,6 +15,7 @@ import (
 	"github.com/stele-id/stele/document/anvl"
 	"github.com/stele-id/stele/document/ezidrecord"
 	"github.com/stele-id/stele/internal/limit"
+	"github.com/stele-id/stele/trace"
 )
 
 // The words of EZID that follow "error: ". Clients look for them.
@@ -77,7 +78,7 @@ func outcomeOf(err error) outcome {
 	if errors.Is(err, stele.ErrSealed) { // the reason is the operator's: it may name where the registry moves to
 		return outcomes[stele.Unavailable]
 	}
-	if errors.Is(err, auth.ErrInClear) {
+	if errors.Is(err, auth.ErrInClear) || errors.Is(err, stele.ErrFrozen) {
 		return outcome{http.StatusForbidden, forbidden, true}
 	}
 	if _, ok := errors.AsType[*notAllowed](err); ok {
@@ -138,6 +139,7 @@ func (c *call) fail(err error) {
 		c.h.o.Log.ErrorContext(c.ctx, "a request of a client of EZID failed", "operation", c.operation, "status", o.status, "error", err.Error())
 	}
 	head := c.w.Header()
+	trace.Tell(c.ctx, head)
 	switch o.status {
 	case http.StatusUnauthorized:
 		head.Set("WWW-Authenticate", `Basic realm="EZID"`)

@@ -70,6 +70,10 @@ type Options struct {
 	// Ready says whether the server can do all that it should; nil: always.
 	Ready func(ctx context.Context) error
 
+	// Frozen is the error by which all but what the public may read is refused, if the registry is a frozen archive ([stele.Frozen]); nil: it
+	// is not.
+	Frozen error
+
 	// Addresses says that clients' addresses are kept in the audit trail.
 	Addresses bool
 
@@ -159,6 +163,9 @@ func (c *call) answer() error {
 		return err
 	}
 	c.operation = op.name
+	if c.h.o.Frozen != nil && (op.credentials || op.sessions) {
+		return c.h.o.Frozen
+	}
 	if c.isInClear() && (op.credentials || c.hasCredentials()) {
 		return auth.ErrInClear
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele/handles"
 	"github.com/stele-id/stele/internal/limit"
+	"github.com/stele-id/stele/trace"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -60,6 +61,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, q Request, hand
 	if code >= http.StatusInternalServerError && code != http.StatusNotImplemented && r.Context().Err() == nil {
 		h.o.Log.ErrorContext(r.Context(), "a request of the REST interface for handles failed", "handle", handle, "error", err)
 	}
+	trace.Tell(r.Context(), w.Header())
 	h.answer(w, r, q, code, answer)
 }
 

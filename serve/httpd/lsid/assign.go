@@ -57,6 +57,9 @@ func (c *call) assign(m *message) {
 }
 
 func (c *call) assigned(m *message) error {
+	if c.o.Frozen != nil {
+		return failf(notImplemented, "%v", stele.Reason(c.o.Frozen))
+	}
 	if c.o.Names == nil {
 		return failf(notImplemented, "this authority has no assigning service")
 	}

@@ -105,7 +105,7 @@ func (c *call) content() error {
 	if err != nil {
 		return err
 	}
-	done() // while a site is asked for the data, others may make their answers
+	done() // while a site is asked for the data, others may make their answers; to hash the data takes a turn of its own
 	f, err := c.find()
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (c *call) content() error {
 	if err != nil {
 		return err
 	}
-	// To hash large data, and to copy them into a message, takes a turn again.
+	// To copy large data into a message takes a turn again.
 	if done, err = c.site.Charge(0); err != nil {
 		return err
 	}
@@ -176,10 +176,11 @@ func (c *call) fetchFirst(f *found, list []stele.Target, d *registrar.FixedData)
 	for i := range list {
 		// The locations share the time, with that of waiting for a place: one that does not answer leaves the others theirs.
 		ctx, cancel := context.WithTimeout(c.r.Context(), c.o.Patience/time.Duration(len(list)))
-		data, err = c.fetch(ctx, f, &list[i], d)
+		var digest string
+		data, digest, err = c.fetch(ctx, f, &list[i], d)
 		cancel()
 		if err == nil {
-			data, err = c.check(f, &list[i], data, d)
+			data, err = c.check(f, &list[i], data, digest, d)
 		}
 		if err == nil {
 			return data, nil
@@ -195,12 +196,10 @@ func (c *call) fetchFirst(f *found, list []stele.Target, d *registrar.FixedData)
 }
 
 // check compares fetched bytes with those that the name stands for, and stores their digest if they are the first.
-func (c *call) check(f *found, t *stele.Target, data []byte, d *registrar.FixedData) ([]byte, error) {
-	sum := sha256.Sum256(data)
-	digest := hex.EncodeToString(sum[:])
+func (c *call) check(f *found, t *stele.Target, data []byte, digest string, d *registrar.FixedData) ([]byte, error) {
 	rec := f.res.Record
 	if d == nil {
-		if len(rec.Signatures) > 0 && !slices.ContainsFunc(rec.Signatures, func(s stele.Signature) bool { return s.SHA256 == sum }) {
+		if len(rec.Signatures) > 0 && !slices.ContainsFunc(rec.Signatures, func(s stele.Signature) bool { return hex.EncodeToString(s.SHA256[:]) == digest }) {
 			return nil, failf(internal, "the bytes at %s are not those that the owner of %s signed: their SHA-256 digest is %s", host(t), f.id, digest)
 		}
 		var err error
@@ -223,27 +222,39 @@ func (c *call) check(f *found, t *stele.Target, data []byte, d *registrar.FixedD
 // host returns the host of a target, for messages.
 func host(t *stele.Target) string { return cmp.Or(t.Host(), "its location") }
 
-// fetch returns the bytes at a target. What the target says of its type must be true, so that a page that says that a
-// file is not there is not taken for the file. The first bytes need a length, or a signature, so that a transfer that was
-// cut off is not taken for all of them.
-func (c *call) fetch(ctx context.Context, f *found, t *stele.Target, d *registrar.FixedData) ([]byte, error) {
+// hash returns the SHA-256 digest of data, in a turn.
+func (c *call) hash(data []byte) (string, error) {
+	done, err := c.site.Charge(0)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// fetch returns the bytes at a target, and their digest. The call waits with the bytes for its turn to hash them while it has its place
+// among those that fetch, so that not more bytes are in memory than those have. What the target says of its type must be true,
+// so that a page that says that a file is not there is not taken for the file. The first bytes need a length, or a
+// signature, so that a transfer that was cut off is not taken for all of them.
+func (c *call) fetch(ctx context.Context, f *found, t *stele.Target, d *registrar.FixedData) (data []byte, digest string, err error) {
 	u, err := url.Parse(t.URL)
 	if err != nil || c.o.Fetch == nil || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, failf(internal, "the data are at %s, which is not asked from here; only http and https are", host(t))
+		return nil, "", failf(internal, "the data are at %s, which is not asked from here; only http and https are", host(t))
 	}
 	leave, err := c.store.enter(ctx, t.Host())
 	if err != nil {
-		return nil, errBusy
+		return nil, "", errBusy
 	}
 	defer leave()
 	if d != nil {
 		if data, ok := c.store.get(d.SHA256); ok { // another request has fetched them in the meantime
-			return data, nil
+			return data, d.SHA256, nil
 		}
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, t.URL, nil)
 	if err != nil {
-		return nil, failf(internal, "the data are at %s, which can't be asked", host(t))
+		return nil, "", failf(internal, "the data are at %s, which can't be asked", host(t))
 	}
 	r.Header.Set("Accept-Encoding", "identity") // the digest is that of the bytes as they are
 	r.Header.Set("Accept", cmp.Or(t.Type, "*/*"))
@@ -251,33 +262,34 @@ func (c *call) fetch(ctx context.Context, f *found, t *stele.Target, d *registra
 	a, err := c.o.Fetch.Do(r)
 	switch {
 	case errors.Is(err, stele.Forbidden):
-		return nil, failf(internal, "the data are at %s, whose address the settings of this server do not allow", host(t))
+		return nil, "", failf(internal, "the data are at %s, whose address the settings of this server do not allow", host(t))
 	case err != nil:
-		return nil, failf(internal, "the data can't be fetched from %s at present; please try again later", host(t))
+		return nil, "", failf(internal, "the data can't be fetched from %s at present; please try again later", host(t))
 	}
 	defer a.Body.Close()
 	kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
 	wanted, _, _ := mime.ParseMediaType(t.Type)
 	switch {
 	case a.StatusCode != http.StatusOK:
-		return nil, failf(internal, "the data can't be fetched from %s at present: it answers with status %d", host(t), a.StatusCode)
+		return nil, "", failf(internal, "the data can't be fetched from %s at present: it answers with status %d", host(t), a.StatusCode)
 	case a.Header.Get("Content-Encoding") != "":
-		return nil, failf(internal, "the data at %s are sent in an encoding that was not asked for", host(t))
+		return nil, "", failf(internal, "the data at %s are sent in an encoding that was not asked for", host(t))
 	case wanted != "" && kind != wanted:
-		return nil, failf(internal, "what is at %s has the type %q and not %q, as its record says", host(t), brief(kind), wanted)
+		return nil, "", failf(internal, "what is at %s has the type %q and not %q, as its record says", host(t), brief(kind), wanted)
 	case d == nil && len(f.res.Record.Signatures) == 0 && endsWithConnection(a):
-		return nil, failf(internal, "%s does not say how long the data are, so that a part of them could be taken for all; it must send Content-Length", host(t))
+		return nil, "", failf(internal, "%s does not say how long the data are, so that a part of them could be taken for all; it must send Content-Length", host(t))
 	case a.ContentLength > c.o.MaxData:
-		return nil, failf(internal, "the data have %d bytes, and this server gives at most %d", a.ContentLength, c.o.MaxData)
+		return nil, "", failf(internal, "the data have %d bytes, and this server gives at most %d", a.ContentLength, c.o.MaxData)
 	}
-	data, err := io.ReadAll(io.LimitReader(a.Body, c.o.MaxData+1))
+	data, err = io.ReadAll(io.LimitReader(a.Body, c.o.MaxData+1))
 	switch {
 	case err != nil:
-		return nil, failf(internal, "the data could not be fetched from %s completely; please try again later", host(t))
+		return nil, "", failf(internal, "the data could not be fetched from %s completely; please try again later", host(t))
 	case int64(len(data)) > c.o.MaxData:
-		return nil, failf(internal, "the data have more than %d bytes, and this server gives no more", c.o.MaxData)
+		return nil, "", failf(internal, "the data have more than %d bytes, and this server gives no more", c.o.MaxData)
 	}
-	return data, nil
+	digest, err = c.hash(data)
+	return data, digest, err
 }
 
 // endsWithConnection reports whether the end of the body is that of the connection: a client can't tell such a body from

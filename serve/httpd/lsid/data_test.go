@@ -229,6 +229,15 @@ func TestRange(t *testing.T) {
 			t.Errorf("%s: %s %q", query, w.Status, w.body)
 		}
 	}
+	// By SOAP under both names: clients send the first, and programs made from the WSDL the second.
+	for _, operation := range []string{"getData", "getDataByRange"} {
+		w := a.soap("/authority/data", operation, "<lsid>"+one+"</lsid><start>2</start><length>3</length>")
+		text, got := message(t, w.Header.Get("Content-Type"), []byte(w.body))
+		if string(got) != "234" || !strings.Contains(string(text), operation+"Response") {
+			t.Errorf("%s: %s %q", operation, w.Status, w.body)
+		}
+		a.soap("/authority/data", operation, "<lsid>"+one+"</lsid><start>9</start><length>3</length>").fails(t, "301")
+	}
 	// Whatever the bytes are, they arrive in an attachment.
 	for i, text := range []string{"", "\r\n--=_stele_1\r\n", "\x00\xff", strings.Repeat("--=_stele_", 100)} {
 		id := fmt.Sprintf("urn:lsid:example.org:ns:%d", i)

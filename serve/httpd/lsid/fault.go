@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/limit"
+	"github.com/stele-id/stele/trace"
 )
 
 // code is an error code of the protocol (section 5).
@@ -110,6 +111,7 @@ func (c *call) fail(err error) {
 	}
 	head := c.w.Header()
 	head["Cache-Control"] = []string{"no-store"}
+	trace.Tell(c.r.Context(), head)
 	if after > 0 {
 		head.Set("Retry-After", strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10))
 	}

@@ -21,6 +21,9 @@ type Foreign interface {
 // (section 6), and what is stored appears in metadata that others trust. So a notice is accepted only from a user who
 // may change the record.
 func (c *call) notice(add bool) error {
+	if c.o.Frozen != nil {
+		return failf(notImplemented, "%v", stele.Reason(c.o.Frozen))
+	}
 	if c.o.Foreign == nil {
 		return failf(notImplemented, "this authority does not take notice of other authorities; its operator can turn that on with the setting lsid-foreign-authorities")
 	}

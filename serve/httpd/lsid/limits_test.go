@@ -30,6 +30,37 @@ func (w *reading) Write(b []byte) (int, error) {
 	return w.ResponseRecorder.Write(b)
 }
 
+// busied is what fetches data from a server whose turns are all taken as soon as it has them.
+type busied struct {
+	turns *limit.Turns
+	leave func()
+}
+
+func (b *busied) Do(r *http.Request) (*http.Response, error) {
+	a, err := http.DefaultClient.Do(r)
+	if err == nil {
+		b.leave, err = b.turns.Enter(r.Context())
+	}
+	return a, err
+}
+
+// To hash the data of a name takes a turn: while others have all of them, no digest is made, or stored.
+func TestHashTakesATurn(t *testing.T) {
+	f := newFiles(t)
+	f.put("/1", "a,b\n")
+	turns := limit.NewTurns(1, 0, time.Minute)
+	busy := &busied{turns: turns}
+	a := newAuthority(t, func(o *httpd.Options, l *lsid.Options) { o.Turns, l.Fetch = turns, busy })
+	a.put(one, stele.Record{Targets: []stele.Target{data(f.URL + "/1")}})
+	if got := a.get("/authority/data?lsid=" + one); got.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("%s %s", got.Status, got.body)
+	}
+	if d, err := a.registrar.FixedData(a.ctx, a.id(one)); err != nil || d != nil {
+		t.Errorf("a digest was stored: %+v, %v", d, err)
+	}
+	busy.leave()
+}
+
 // A client that reads slowly holds up no other: the turn to make an answer ends before the answer is written.
 func TestSlowReader(t *testing.T) {
 	f := newFiles(t)

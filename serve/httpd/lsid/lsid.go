@@ -49,6 +49,9 @@ type Options struct {
 	// Names assigns names; nil: there is no assigning service.
 	Names Names
 
+	// Frozen is the error by which what changes something is refused, if the registry is a frozen archive ([stele.Frozen]); nil: it is not.
+	Frozen error
+
 	// Address returns the address of a client as the audit trail keeps it. nil: it keeps none.
 	Address func(r *http.Request) string
 }
@@ -168,7 +171,7 @@ func (c *call) do(operation string) {
 		err = c.services()
 	case "getMetadata":
 		err = c.metadata()
-	case "getData":
+	case "getData", "getDataByRange": // clients send the range under the first name (section 4); programs made from the WSDL use the second
 		err = c.content()
 	case "notifyForeignAuthority":
 		err = c.notice(true)

@@ -268,6 +268,9 @@ func TestFiles(t *testing.T) {
 			}
 		}
 	}
+	if got := a.get("/authority/").Header.Get("Expires"); got != noon.Add(time.Hour).Format(http.TimeFormat) {
+		t.Errorf("the document of the authority expires at %q", got)
+	}
 	if len(seen) != 4 { // two of bindings, and the types of ports
 		t.Errorf("seen: %v", seen)
 	}

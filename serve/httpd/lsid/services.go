@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"embed"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/plainxml"
@@ -104,7 +106,9 @@ func (c *call) authority() {
 		c.fail(err)
 		return
 	}
-	c.w.Header()["Cache-Control"] = []string{"max-age=3600"}
+	const keeps = time.Hour
+	c.w.Header()["Cache-Control"] = []string{"max-age=" + strconv.Itoa(int(keeps.Seconds()))}
+	c.w.Header().Set("Expires", c.o.Now().Add(keeps).UTC().Format(http.TimeFormat)) // clients of this protocol read nothing else (section 3)
 	c.w.Header().Set("Vary", "Host")
 	c.site.Send(http.StatusOK, xmlType, document(base+"/authority", "Authority",
 		[3]string{"ahb", authorityHTTP, "LSIDAuthorityServiceHTTPBindings.wsdl"},

@@ -46,6 +46,9 @@ type Options struct {
 
 	// Generations returns the signed list of the log's eras; "" if there is none.
 	Generations func(ctx context.Context) (string, error)
+
+	// Frozen is of which time a frozen archive is, which answers in the place of the registry; zero: the registry itself answers.
+	Frozen time.Time
 }
 
 // Handler serves a log. It is used by many goroutines at once.
@@ -169,6 +172,9 @@ func (h *Handler) checkpoint(ctx context.Context, p part, site Site) error {
 		return nil
 	}
 	site.Header().Set("Cache-Control", forMoment)
+	if !h.o.Frozen.IsZero() {
+		site.Header().Set(transparency.FrozenHeader, h.o.Frozen.UTC().Format(time.RFC3339))
+	}
 	site.Send(textType, []byte(c.Note))
 	return nil
 }
