@@ -96,6 +96,10 @@ type Options struct {
 	// tags belong to. Where it is nil they belong to the first one.
 	Generations func() stele.Generations
 
+	// Frozen is the error by which all but what the public may read is refused, if the registry is a frozen archive ([stele.Frozen]); nil: it
+	// is not.
+	Frozen error
+
 	// Addresses says that clients' addresses are kept in the audit trail.
 	Addresses bool
 
@@ -104,6 +108,9 @@ type Options struct {
 
 	// CheckHarvest says what is wrong with a repository that is to be harvested; nil: nothing is.
 	CheckHarvest func(url, format, set string) error
+
+	// Givers asks the registries that this one watches as their heir. It must be set.
+	Givers Givers
 
 	// Heirs asks the registries that take over namespaces. It must be set.
 	Heirs Heirs
@@ -134,6 +141,9 @@ type Handler struct {
 	streams  crowd       // by principal: bodies without end
 	duties   duties
 
+	bundles   chan struct{} // those that are being made
+	bundleKey []byte        // marks what clients go on with
+
 	described func() *openapi.Description // made on the first request for it
 	page      atomic.Pointer[viewed]      // what pages show, the last that was made
 }
@@ -149,6 +159,8 @@ func New(o Options) *Handler {
 		o:        o,
 		callers:  limit.NewRate(o.Rate, o.Burst),
 		failures: limit.NewRate(o.Rate, o.Burst),
+
+		bundles: make(chan struct{}, bundlesAtOnce), bundleKey: bundleKey(),
 	}
 	h.table = h.operations()
 	h.places = routes(h.table)
@@ -173,6 +185,14 @@ func (c *call) answer() error {
 	path, query, err := readTarget(c.r)
 	if err != nil {
 		return err
+	}
+	if c.h.o.Frozen != nil { // before a client learns that its token is not known
+		if err := c.route(path); err != nil || c.op == nil {
+			return err
+		}
+		if c.op.asks != anyone || c.op.method != http.MethodGet {
+			return c.h.o.Frozen
+		}
 	}
 	if err := c.identify(); err != nil {
 		return err

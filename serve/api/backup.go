@@ -53,7 +53,7 @@ func (h *Handler) backup(c *call) (err error) {
 			h.o.Registrar.NoteEnd(c.ctx, "backup", "", nil)
 		}
 		if rerr := remove(); rerr != nil {
-			h.o.Log.Error("the copy of a backup could not be removed", "error", apijson.Legible(rerr.Error()))
+			h.o.Log.ErrorContext(c.ctx, "the copy of a backup could not be removed", "error", apijson.Legible(rerr.Error()))
 		}
 	}()
 	c.w.Header().Set("Content-Disposition", `attachment; filename="stele-backup.tar"`)

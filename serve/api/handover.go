@@ -19,6 +19,9 @@ type Heirs interface {
 
 	// Forward redirects requests for the names of a namespace to its heir: if the heir answers for them, or, with sure, without asking it.
 	Forward(ctx context.Context, key stele.NamespaceKey, sure bool) ([]*stele.Namespace, error)
+
+	// Cancel ends a hand-over: of a namespace that was sealed only with sure, and if the heir does not say that it gives the names.
+	Cancel(ctx context.Context, key stele.NamespaceKey, sure bool) ([]*stele.Namespace, error)
 }
 
 func (h *Handler) handOverOperations() []operation {
@@ -33,8 +36,8 @@ func (h *Handler) handOverOperations() []operation {
 		serve:   func(c *call) error { return h.listHandOvers(c, stele.NamespaceKey{}) },
 	}, {
 		name: "getHandOver", method: http.MethodGet, path: "handover/{prefix}", group: group, tail: prefixInPath,
-		summary: "Show how far a namespace is handed over, or from which registry it was taken over",
-		about: "With all namespaces below it; one of which there is nothing to say is not in the list, whether it exists or not. It is public: readers see where their requests go, and two registries see how far the other one is. " +
+		summary: "Show how far a namespace is handed over, from which registry it was taken over, and its heirs",
+		about: "With all namespaces below it, and with the one above it that names its heirs; one of which there is nothing to say is not in the list, whether it exists or not. It is public: readers see where their requests go, and two registries see how far the other one is. " +
 			"Administrators also see which principals did it.",
 		asks: anyone, scope: anyScope,
 		query:   []parameter{limitParameter, cursorParameter},
@@ -49,9 +52,11 @@ func (h *Handler) handOverOperations() []operation {
 	}, {
 		name: "changeHandOver", method: http.MethodPost, path: "handover/{prefix}", group: group, tail: prefixInPath,
 		summary: "Go a step further with handing a namespace over",
-		about: "Namespaces below it go with it. A seal ends minting and all changes here, on all servers, before the answer is sent; planSeal says what it concerns. " +
+		about: "Namespaces below it go with it. A seal ends minting and all changes here, on all servers, before the answer is sent; planSeal says what it concerns. It is refused with 409 as long as records elsewhere have aliases there, unless their namespaces are offered to the same heir. " +
 			"Forward first asks the heir whether it has adopted everything for writing and answers for a sample of names, and is refused with 409 and a reason if it does not; checkHeir asks the same. " +
-			"Cancelling a seal needs iKnow: if the heir has adopted it, two registries make the same names.",
+			"Cancelling a seal needs iKnow: if the heir has adopted it, two registries make the same names. The heir is asked, and it is refused with 409 if the heir says so; an heir that does not answer is the caller's to know of. " +
+			"Ended needs iKnow, too. It is about the other side: this registry is the heir of one that fell silent, which is asked once more, and it is refused with 409 if that answers. " +
+			"The templates of the namespaces are shut then, since the other registry may have made names after its last bundle: skip their counters ahead.",
 		asks: administrator, scope: auth.ScopeAdmin,
 		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.HandOverStep{}, example: `{"do":"offer","heir":"heir.example.org/.log","address":"https://heir.example.org/"}`},
 		answers: []answer{{status: 200, about: "How far it is now.", value: apijson.HandOverResult{}}},
@@ -125,16 +130,27 @@ func (h *Handler) changeHandOver(c *call) error {
 	case "offer":
 		list, err = h.o.Registrar.OfferNamespace(c.ctx, key, want.Heir, want.Address)
 	case "seal":
-		list, err = h.o.Registrar.SealNamespace(c.ctx, key)
+		ctx, stop := c.running()
+		defer stop()
+		c.extend(heirTime)
+		list, err = h.o.Registrar.SealNamespace(ctx, key)
 	case "forward":
 		ctx, stop := c.running()
 		defer stop()
 		c.extend(heirTime)
 		list, err = h.o.Heirs.Forward(ctx, key, want.IKnow)
 	case "cancel":
-		list, err = h.o.Registrar.CancelHandOver(c.ctx, key, want.IKnow)
+		ctx, stop := c.running()
+		defer stop()
+		c.extend(heirTime)
+		list, err = h.o.Heirs.Cancel(ctx, key, want.IKnow)
+	case "ended":
+		ctx, stop := c.running()
+		defer stop()
+		c.extend(heirTime)
+		list, err = h.o.Registrar.EndGiver(ctx, key, want.IKnow, h.o.Givers.ConfirmEnd)
 	default:
-		err = invalidf("hand-over.step-unknown", `"{step}" is not a step of a hand-over; there are offer, seal, forward and cancel`, want.Do)
+		err = invalidf("hand-over.step-unknown", `"{step}" is not a step of a hand-over; there are offer, seal, forward, cancel and ended`, want.Do)
 	}
 	if err != nil {
 		return err

@@ -161,7 +161,7 @@ func linkFeed(l *language.Language, base string, key stele.NamespaceKey, o *apij
 				summary += " → " + one.Final
 			}
 			f.Entries = append(f.Entries, feedEntry{ID: entryID(kind, one.Scheme, one.ID, fmt.Sprint(one.Target), one.URL, one.Told().UTC().Format(time.RFC3339), one.Drift), at: one.Told(),
-				Title: one.ID + ": " + linkwords.Kind(l, kind), Link: feedLink{Rel: "alternate", Href: base + "/.desk/record?id=" + url.QueryEscape(one.ID) + "#target-" + fmt.Sprint(one.Target) + "-url"},
+				Title: one.ID + ": " + linkwords.Kind(l, kind), Link: feedLink{Rel: "alternate", Href: base + linkwords.Form(one)},
 				Category: &feedCategory{kind, linkwords.Kind(l, kind)}, Summary: summary})
 		}
 	}

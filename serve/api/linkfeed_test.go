@@ -63,6 +63,14 @@ func TestLinkFeed(t *testing.T) {
 		!strings.Contains(body, "https://old.example.org/ → https://new.example.org/") || !strings.Contains(body, "dead.example.org does not answer") || !strings.Contains(body, "3 names lead there") {
 		t.Errorf("got\n%s", body)
 	}
+	// A link opens the form with the proposal filled in.
+	if !strings.Contains(body, `"https://id.example.org/.desk/record?id=ark%3A12345%2Fx5m&amp;take=1#target-1-url"`) || !strings.Contains(body, `"https://id.example.org/.desk/record?id=ark%3A12345%2Fx5a%26b#target-0-url"`) {
+		t.Errorf("got\n%s", body)
+	}
+	o.First["broken"][0].Copy = "https://web.archive.org/web/2015/https://example.org/"
+	if body, _ := read(languages.Get("en")); !strings.Contains(body, "x5a%26b&amp;copy=0#target-0-url") {
+		t.Errorf("the archived copy is not proposed:\n%s", body)
+	}
 	_, again := read(languages.Get("pt-BR"))
 	for i := range again.Entries {
 		if again.Entries[i].ID != f.Entries[i].ID || again.Entries[i].Summary == f.Entries[i].Summary {

@@ -76,6 +76,7 @@ func (h *Handler) operations() []operation {
 		h.namespaceOperations(),
 		h.ruleOperations(),
 		h.handOverOperations(),
+		h.watchOperations(),
 		h.hostOperations(),
 		h.checkOperations(),
 		h.zoneOperations(),
@@ -90,6 +91,7 @@ func (h *Handler) operations() []operation {
 		h.mintOperations(),
 		h.proposalOperations(),
 		h.harvestOperations(),
+		h.escrowOperations(),
 		h.linkOperations(),
 		h.linkFeedOperations(),
 		h.linkAcceptOperations(),
@@ -101,6 +103,7 @@ func (h *Handler) operations() []operation {
 		h.auditOperations(),
 		h.verifyOperations(),
 		h.backupOperations(),
+		h.bundleOperations(),
 		h.restoreOperations(),
 		h.pageOperations(),
 	)

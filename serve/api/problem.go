@@ -13,6 +13,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/internal/limit"
+	"github.com/stele-id/stele/trace"
 )
 
 // outcome is what a kind of failure looks like from outside.
@@ -157,6 +158,7 @@ func (c *call) fail(err error) {
 	}
 	head := c.w.Header()
 	head["Cache-Control"] = notKept
+	p.Request = trace.Tell(c.ctx, head)
 	delete(head, "Etag")
 	switch p.Status {
 	case http.StatusUnauthorized:

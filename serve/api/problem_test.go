@@ -14,6 +14,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/trace"
 )
 
 // TestProblems answers with an error of every kind.
@@ -52,10 +53,13 @@ func TestProblems(t *testing.T) {
 		{refusef(http.StatusTeapot, "x.y", "tea"), 500, "internal", "something went wrong"},
 	} {
 		w := httptest.NewRecorder()
-		c := &call{h: s.handler, w: w, r: httptest.NewRequest("GET", "/", nil), ctx: t.Context(), op: &operation{name: "test"}, who: auth.Principal{Name: "ann"}}
+		c := &call{h: s.handler, w: w, r: httptest.NewRequest("GET", "/", nil), ctx: trace.WithRequest(t.Context(), "req-1"), op: &operation{name: "test"}, who: auth.Principal{Name: "ann"}}
 		c.fail(tt.err)
 		a := reply{w.Result(), w.Body.String()}
 		p := a.want(t, tt.status).problem(t)
+		if p.Request != "req-1" || a.get(trace.Header) != "req-1" {
+			t.Errorf("%v: the request is %q, %q", tt.err, p.Request, a.get(trace.Header))
+		}
 		if p.Type != Root+"#"+tt.name || p.Title == "" || !strings.Contains(p.Detail, tt.detail) {
 			t.Errorf("%v: got %+v", tt.err, p)
 		}

@@ -50,7 +50,7 @@ func (h *Handler) restore(c *call) error {
 	}
 	defer func() {
 		if err := staging.Remove(); err != nil {
-			h.o.Log.Error("what is left of a restore could not be removed", "error", apijson.Legible(err.Error()))
+			h.o.Log.ErrorContext(c.ctx, "what is left of a restore could not be removed", "error", apijson.Legible(err.Error()))
 		}
 	}()
 	in := &steady{ctx: c.ctx, c: c, left: h.o.Patience}

@@ -55,6 +55,10 @@ var samples = map[string]sample{
 	"getHandOver":       {target: "/handover/ark:12345"},
 	"changeHandOver":    {target: "/handover/ark:12345", body: offer},
 	"checkHeir":         {target: "/heir/ark:12345"},
+	"listWatches":       {target: "/watches"},
+	"addWatch":          {target: "/watches", body: `{"origin":"giver.example.org/.log","url":"http://127.0.0.1:1","keys":["giver.example.org/.log+a6f29693+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c"]}`},
+	"removeWatch":       {target: "/watches/giver.example.org/.log"}, // that was added; see below
+	"askWatched":        {target: "/watch-now/giver.example.org/.log"},
 	"planSeal":          {target: "/sealplan/ark:12345"},
 	"listPURLHosts":     {target: "/purl-hosts"},
 	"addPURLHosts":      {target: "/purl-hosts", body: `{"hosts":["purl.example.org"]}`},
@@ -84,6 +88,7 @@ var samples = map[string]sample{
 	"exportRecords":     {target: "/export?prefix=ark:12345"},
 	"mint":              {target: "/mint", body: `{"namespace":"ark:12345/x5"}`},
 	"listHarvests":      {target: "/harvests"},
+	"listDeposits":      {target: "/escrow"},
 	"addHarvest":        {target: "/harvests", body: `{"name":"theses","url":"https://example.org/oai","namespace":"ark:12345"}`},
 	"stopHarvest":       {target: "/harvests/theses"}, // that was added; see below
 	"askHarvest":        {target: "/harvest-now/theses", body: `{"yes":true}`},
@@ -127,6 +132,7 @@ var samples = map[string]sample{
 	"listAudit":         {target: "/audit?namespace=ark:12345"},
 	"verify":            {target: "/verify"},
 	"backup":            {target: "/backup"},
+	"getBundle":         {target: "/bundle?prefix=ark:12345"},
 	"restore":           {target: "/restore?confirm=stele-data", body: "x", head: []string{"Content-Type", apijson.Tar}},
 	"getPage":           {},
 	"getOpenAPI":        {target: "/openapi.json"},
@@ -144,7 +150,7 @@ var notThere = []string{"getNamespace", "testRules", "getNamespaceHistory", "pat
 
 // unkept are operations that need what only a whole server has: at this site they answer that
 // it is not there.
-var unkept = []string{"backup", "restore", "exportZone", "getZoneKeys", "changeZoneKeys", "listTSIGKeys", "addTSIGKey", "retireTSIGKey", "checkSecondaries", "getSecretKeys", "rotateSecrets", "getHandleSite", "rollHandleSite", "setUpHandlePrefix"}
+var unkept = []string{"backup", "getBundle", "restore", "exportZone", "getZoneKeys", "changeZoneKeys", "listTSIGKeys", "addTSIGKey", "retireTSIGKey", "checkSecondaries", "getSecretKeys", "rotateSecrets", "getHandleSite", "rollHandleSite", "setUpHandlePrefix"}
 
 // sampleOf returns the request of an operation for a user.
 func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
@@ -195,6 +201,8 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 		var made apijson.Proposal
 		s.ask(theEditor, "POST", Root+"/proposals", samples["propose"].body).want(t, http.StatusCreated).read(t, &made)
 		x.target += made.ID
+	case "removeWatch", "askWatched":
+		s.ask(theAdmin, "POST", Root+"/watches", samples["addWatch"].body).want(t, http.StatusNoContent)
 	case "stopHarvest", "askHarvest":
 		s.ask(theAdmin, "POST", Root+"/harvests", samples["addHarvest"].body).want(t, http.StatusNoContent)
 	case "endLink":

@@ -51,16 +51,24 @@ func (h *Handler) testRules(c *call) error {
 			return err
 		}
 	}
-	return c.reply(http.StatusOK, h.tryRules(&ns, &want))
+	got, err := h.tryRules(c, &ns, &want)
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, got)
 }
 
 // tryRules says what the rules of a namespace answer.
-func (h *Handler) tryRules(ns *stele.Namespace, want *apijson.RuleTest) apijson.RuleTestResult {
+func (h *Handler) tryRules(c *call, ns *stele.Namespace, want *apijson.RuleTest) (apijson.RuleTestResult, error) {
 	got := apijson.RuleTestResult{Rules: len(ns.Rules)}
 	for i := range ns.Rules {
 		got.Examples += len(ns.Rules[i].Examples)
 	}
-	got.Failed = apijson.FaultsOf(h.o.Registrar.JudgeRules(ns))
+	problems, err := h.o.Registrar.JudgeRules(c.ctx, ns)
+	if err != nil {
+		return got, err
+	}
+	got.Failed = apijson.FaultsOf(problems)
 	set, _ := rules.Compile(ns)
 	overlaps, _ := set.Overlaps(h.o.Schemes, ns)
 	for _, o := range overlaps {
@@ -80,5 +88,5 @@ func (h *Handler) tryRules(ns *stele.Namespace, want *apijson.RuleTest) apijson.
 		}
 		got.Names = append(got.Names, a)
 	}
-	return got
+	return got, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/giver"
 	"github.com/stele-id/stele/heir"
 	"github.com/stele-id/stele/links"
 	"github.com/stele-id/stele/links/check"
@@ -117,6 +118,7 @@ func newSiteWith(t testing.TB, secrets *secret.Ring, change ...func(*Options)) *
 		t.Fatal(err)
 	}
 	o.Heirs = &heir.Checker{Registrar: s.registry, Schemes: s.schemes, HTTP: loopbackOnly{outbound.NewClient(outbound.Rule{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, heir.Patience, heir.MaxAnswer)}}
+	o.Givers = &giver.Watcher{Watches: s.registry, HTTP: o.Heirs.(*heir.Checker).HTTP, Now: s.now, Server: "test", Wait: func(context.Context, time.Duration) error { return nil }}
 	o.Links = check.New(check.Options{Registrar: s.registry, Store: s.store, Rules: rules, Now: s.now, Rand: rand.Reader}) // it does not run
 	for _, c := range change {
 		c(&o)

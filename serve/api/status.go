@@ -45,7 +45,7 @@ func (h *Handler) getStatus(c *call) error {
 		if free, total, err := up.Disk(); err == nil {
 			d.Disk = &apijson.Disk{Free: free, Total: total}
 		} else {
-			h.o.Log.Warn("the disk's room is not known", "error", apijson.Legible(err.Error()))
+			h.o.Log.WarnContext(c.ctx, "the disk's room is not known", "error", apijson.Legible(err.Error()))
 		}
 	}
 	if up.Certificates != nil {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk/bundle"
+	"github.com/stele-id/stele/registrar"
 )
 
 // Upkeep is what only the running server can do or knows. All of it may be left out; then the
@@ -43,6 +45,9 @@ type Upkeep struct {
 	// Backup makes a copy of the registry, consistent in itself, and says how many
 	// changes it has. Remove removes the copy; it is called whatever happens.
 	Backup func(ctx context.Context) (folder fs.FS, changes uint64, remove func() error, err error)
+
+	// Bundle prepares a bundle of names. What the caller may have was judged; the context is the server's own.
+	Bundle func(ctx context.Context, from *registrar.Bundling) (*bundle.Job, error)
 
 	// Stage prepares to put a backup in the place of the registry. Confirm is what the
 	// administrator gave to show which registry is meant: Conflict if it is another.
@@ -137,7 +142,7 @@ func (c *call) attend(out *stream, do func(ctx context.Context, tell func(line a
 	go func() {
 		defer func() {
 			if fault := recover(); fault != nil {
-				c.h.o.Log.Error("a request made the server fail; please report it", "operation", c.op.name, "fault", fmt.Sprint(fault), "stack", string(debug.Stack()))
+				c.h.o.Log.ErrorContext(c.ctx, "a request made the server fail; please report it", "operation", c.op.name, "fault", fmt.Sprint(fault), "stack", string(debug.Stack()))
 				done <- &stele.Error{Op: c.op.name, Kind: stele.Internal, Err: stele.Messagef("server.fault", "a fault")}
 			}
 		}()

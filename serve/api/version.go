@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"net/http"
-	"strconv"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/apijson"
@@ -99,12 +98,5 @@ func (h *Handler) readCursor(cursor string) (string, error) {
 	return text, nil
 }
 
-// tagOf returns the entity tag of a version. After a restore the same number of a version
-// may come again with other contents, so from then on the tag names the generation, too.
-func (h *Handler) tagOf(version uint64) string {
-	tag := `"v` + strconv.FormatUint(version, 10)
-	if last := h.generations().Last(); last.Number > 1 {
-		tag += "." + last.ID.String()[:8]
-	}
-	return tag + `"`
-}
+// tagOf returns the entity tag of a version.
+func (h *Handler) tagOf(version uint64) string { return apijson.EntityTag(h.generations(), version) }

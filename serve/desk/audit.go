@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,12 +19,17 @@ import (
 // maxAuditRead is how many entries are read for one page: a filter may pass over many.
 const maxAuditRead = 20_000
 
-// operations are those of the audit trail that have words of their own, in the order of the form.
+// operations are those of the audit trail that have words of their own, in the order of the form: all that the registrar knows.
 var operations = []string{
-	"register", "mint", "mint and register", "update", "withdraw", "reinstate", "revert", "disavow", "redact", "begin import", "import",
+	"register", "mint", "mint and register", "update", "add alias", "withdraw", "reinstate", "revive", "revert", "disavow", "redact", "fix data", "begin import", "import", "revert import",
+	"propose", "approve proposal", "decline proposal", "take proposal back", "add foreign authority", "remove foreign authority",
 	"add namespace", "set namespace", "hand over namespace", "take over namespace", "leave namespace",
-	"add user", "invite user", "set user", "set preferences", "create link", "sign in", "sign out", "create token", "revoke token", "open token",
-	"publish", "set zone keys", "set TSIG key", "raise zone", "add hosts", "skip counter", "schedule harvest", "shut template", "encrypt secrets", "rotate secret key",
+	"offer namespace", "seal namespace", "forward namespace", "cancel hand-over", "adopt", "end giver", "bundle", "escrow", "watch registry", "end watch",
+	"set link checks", "look at link", "use archived copy", "set usage settings", "count log",
+	"add user", "invite user", "set user", "set preferences", "create link", "end link", "sign in", "sign out", "prove", "create token", "revoke token", "open token",
+	"add passkey", "rename passkey", "remove passkey", "set password", "remove password", "link identity", "end identity", "ask address", "confirm address", "remove address",
+	"publish", "set zone keys", "set TSIG key", "raise zone", "set handle site", "set log keys", "add hosts", "skip counter", "schedule harvest", "shut template",
+	"encrypt secret", "encrypt secrets", "rotate secret key",
 	"backup", "restore", "compact", "trim audit trail", "authenticate",
 }
 
@@ -77,6 +83,9 @@ func (c *call) audit() error {
 	v := &deskpage.Audit{Frame: c.frame("audit.title", "audit"), Choice: choice, By: values.Get("by"), Since: values.Get("since"), Until: values.Get("until")}
 	for _, op := range operations {
 		v.Operations = append(v.Operations, deskpage.Option{Value: op, Text: c.language.Text("operation." + slug(op)), Chosen: values.Get("operation") == op})
+	}
+	if op := values.Get("operation"); op != "" && !slices.Contains(operations, op) { // as requests that were refused are called
+		v.Operations = append(v.Operations, deskpage.Option{Value: op, Text: op, Chosen: true})
 	}
 	for _, way := range auth.Ways() {
 		v.Ways = append(v.Ways, deskpage.Option{Value: way, Text: c.language.Text("way." + way), Chosen: values.Get("via") == way})

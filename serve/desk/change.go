@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/web"
 	"github.com/stele-id/stele/web/deskpage"
@@ -42,7 +44,11 @@ func (c *call) history() error {
 	if next > 0 {
 		v.Next = Root + "history?id=" + url.QueryEscape(rec.ID.String()) + "&before=" + strconv.FormatUint(next, 10)
 	}
-	v.Same = []deskpage.Same{{Label: c.language.Text("same.command"), Text: "stele history " + rec.ID.String()}}
+	v.Same = []deskpage.Same{c.sameCommand("history", rec.ID.String())}
+	if v.MayWrite && rec.Version > 1 { // as the buttons of the versions do
+		v.Same = append(v.Same, c.sameCommand("revert", rec.ID.String(), "--to", strconv.FormatUint(rec.Version-1, 10)),
+			c.samePost("revert", rec.ID, map[string]uint64{"to": rec.Version - 1}))
+	}
 	return c.show(http.StatusOK, "history", v)
 }
 
@@ -102,7 +108,21 @@ func (c *call) showWithdraw() error {
 			v.Replacement.Value = t.Replacement.String()
 		}
 	}
+	v.Same = c.sameWithdraw(rec, v)
 	return c.show(http.StatusOK, "withdraw", v)
+}
+
+// sameWithdraw returns what withdraws a record as the form is filled in. A withdrawal can be proposed here only.
+func (c *call) sameWithdraw(rec *stele.Record, v *deskpage.Withdraw) []deskpage.Same {
+	if v.MayPropose {
+		return nil
+	}
+	said := apijson.Withdrawal{Reason: cmp.Or(v.Reason.Value, someReason), Replacement: v.Replacement.Value}
+	words := []string{"withdraw", rec.ID.String(), "--reason", said.Reason}
+	if said.Replacement != "" {
+		words = append(words, "--replacement", said.Replacement)
+	}
+	return []deskpage.Same{c.sameCommand(words...), c.samePost("withdraw", rec.ID, said)}
 }
 
 func (c *call) withdrawPage(rec *stele.Record) (*deskpage.Withdraw, error) {
@@ -142,6 +162,7 @@ func (c *call) withdraw() error {
 			wrong(&v.Replacement, c.language.Problem(reason(err)))
 		}
 	}
+	v.Same = c.sameWithdraw(rec, v)
 	if len(v.Problems) > 0 {
 		return c.show(http.StatusUnprocessableEntity, "withdraw", v)
 	}
@@ -177,8 +198,17 @@ func (c *call) showDisavow() error {
 		return err
 	}
 	number, _ := strconv.ParseUint(values.Get("number"), 10, 64)
-	return c.show(http.StatusOK, "disavow", &deskpage.Disavow{Frame: c.frame("history.disavow", "names"), ID: rec.ID.String(), URL: recordURL(rec.ID),
-		Version: rec.Version, Number: number, Reason: deskpage.Field{ID: "reason", Name: "reason"}})
+	v := &deskpage.Disavow{Frame: c.frame("history.disavow", "names"), ID: rec.ID.String(), URL: recordURL(rec.ID),
+		Version: rec.Version, Number: number, Reason: deskpage.Field{ID: "reason", Name: "reason"}}
+	v.Same = c.sameDisavow(rec.ID, v)
+	return c.show(http.StatusOK, "disavow", v)
+}
+
+// sameDisavow returns what disavows a version.
+func (c *call) sameDisavow(id stele.ID, v *deskpage.Disavow) []deskpage.Same {
+	why := cmp.Or(v.Reason.Value, someReason)
+	return []deskpage.Same{c.sameCommand("disavow", id.String(), "--version", strconv.FormatUint(v.Number, 10), "--reason", why),
+		c.samePost("disavow", id, apijson.Disavow{First: v.Number, Reason: why})}
 }
 
 // disavow stops redirects to an old version.
@@ -195,12 +225,15 @@ func (c *call) disavow() error {
 		}
 		v := &deskpage.Disavow{Frame: c.frame("history.disavow", "names"), ID: id.String(), URL: recordURL(id), Version: c.numbered("version"), Number: number,
 			Reason: deskpage.Field{ID: "reason", Name: "reason", Value: text, Problem: c.language.Problem(reason(err))}}
-		v.Problems = []deskpage.Problem{{Field: "reason", Text: v.Reason.Problem}}
+		v.Problems, v.Same = []deskpage.Problem{{Field: "reason", Text: v.Reason.Problem}}, c.sameDisavow(id, v)
 		return c.show(http.StatusUnprocessableEntity, "disavow", v)
 	}
 	c.redirect(Root + "history?id=" + url.QueryEscape(id.String()) + "&done=disavowed")
 	return nil
 }
+
+// qrURL returns where the QR code of a name is drawn.
+func qrURL(id stele.ID) string { return Root + "qr.svg?id=" + url.QueryEscape(id.String()) }
 
 // qrSVG draws the QR code of a name's address.
 func (c *call) qrSVG() error {

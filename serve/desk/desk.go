@@ -23,11 +23,13 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/auth/issuer"
+	"github.com/stele-id/stele/bulk/bundle"
 	"github.com/stele-id/stele/bulk/job"
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/search"
 	"github.com/stele-id/stele/serve/httpd/describe"
+	"github.com/stele-id/stele/trace"
 	"github.com/stele-id/stele/web/deskpage"
 	"github.com/stele-id/stele/web/language"
 )
@@ -62,6 +64,12 @@ type Options struct {
 	// Proofs reports whether the API proves what names stood for; nil: it does not.
 	Proofs func(ctx context.Context) bool
 
+	// Keeping is how the registry is kept, and what of it can be taken away.
+	Keeping Keeping
+
+	// Bundle prepares a bundle of names that the user may have, in the context of the server; nil: the desk makes none.
+	Bundle func(ctx context.Context, from *registrar.Bundling) (*bundle.Job, error)
+
 	// Usage reads figures of use; nil: the desk shows none.
 	Usage UsageBook
 
@@ -83,6 +91,9 @@ type Options struct {
 	OwnHost func(r *http.Request) bool
 	// ClientAddr returns the address of the client of a request.
 	ClientAddr func(r *http.Request) netip.Addr
+	// Generations returns the generations of the registry, which entity tags of the API name; nil: there is one only.
+	Generations func() stele.Generations
+
 	// Patience is how long a client may take to read a part of a long answer; 0: as the server has it.
 	Patience time.Duration
 	// KeepAddresses: the audit trail has the addresses of clients.
@@ -113,7 +124,10 @@ type Handler struct {
 	tries    *limit.Rate // attempts to sign in, by address
 	accounts *limit.Rate // attempts to sign in by a password, by a hash of the user name
 	seed     maphash.Seed
-	checks   checks // what other servers said of zones when they were asked last
+	bundles  bundleRoom // those that are being made
+	checks   checks     // what other servers said of zones when they were asked last
+
+	linkCounts linkCounts
 }
 
 // Attempts to sign in that an address may make, in a second on average and at once.
@@ -185,6 +199,7 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"POST " + Root + "prove/demo":         (*call).proveDemo,
 		"GET " + Root + "names":               (*call).names,
 		"GET " + Root + "names.csv":           (*call).namesCSV,
+		"GET " + Root + "bundle.tgz":          (*call).bundle,
 		"GET " + Root + "namespaces":          (*call).namespaces,
 		"GET " + Root + "namespace":           (*call).showNamespace,
 		"GET " + Root + "namespace/new":       (*call).showNewNamespace,
@@ -284,6 +299,9 @@ func (h *Handler) closed() map[string]func(*call) error {
 		"GET " + Root + "rules":              (*call).showRules,
 		"POST " + Root + "rules/add":         (*call).addRule,
 		"POST " + Root + "rules/remove":      (*call).removeRule,
+		"GET " + Root + "keeping":            (*call).showKeeping,
+		"POST " + Root + "keeping/add":       (*call).addHeir,
+		"POST " + Root + "keeping/remove":    (*call).removeHeir,
 		"GET " + Root + "members":            (*call).showMembers,
 		"POST " + Root + "members/give":      (*call).grant,
 		"POST " + Root + "members/take":      (*call).ungrant,
@@ -379,7 +397,7 @@ func (c *call) turnAway() error {
 	}
 	if c.isMultipart() { // a file can't be kept; what was typed or pasted is
 		c.r.Body = http.MaxBytesReader(c.w, c.r.Body, 2*maxForm)
-		values, _, err := c.readParts()
+		values, _, _, err := c.readParts()
 		if err != nil {
 			return err
 		}
@@ -499,6 +517,10 @@ func (c *call) fail(err error) {
 		if status == http.StatusNotFound {
 			title = "failure.missing"
 		}
+	}
+	id := trace.Tell(c.ctx, c.w.Header())
+	if status >= http.StatusInternalServerError {
+		v.Request = id
 	}
 	v.Frame, v.Status = c.frame(title, ""), status
 	if err := c.show(status, "failure", v); err != nil {

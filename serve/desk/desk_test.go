@@ -46,6 +46,8 @@ type site struct {
 	store   stele.Store
 	secrets *secret.Ring
 
+	public *web.Pages
+
 	now time.Time
 }
 
@@ -54,7 +56,7 @@ func newSite(t *testing.T, change ...func(*Options)) *site {
 	s := &site{t: t, now: time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC), admin: auth.With(t.Context(), auth.Local())}
 	clock := func() time.Time { return s.now }
 	store := mem.New(clock)
-	schemes := must(all.New(all.Config{Now: clock}))(t)
+	schemes := must(all.New(all.Config{Now: clock, PURLHosts: []string{"purl.org"}}))(t)
 	s.names = schemes
 	directory := auth.NewDirectory(store, clock)
 	s.store, s.secrets = store, secret.NewRing(secret.Text{Keep: "stele-secret-key-1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8", Name: "the test"})
@@ -64,6 +66,7 @@ func newSite(t *testing.T, change ...func(*Options)) *site {
 	t.Cleanup(func() { index.Close() })
 	languages := must(language.New())(t)
 	public := must(web.New(languages, web.Face{}))(t)
+	s.public = public
 	o := Options{
 		Registrar: s.r, Directory: directory, Store: store, Schemes: schemes, Pages: must(deskpage.New(public, languages))(t), Languages: languages, Now: clock, Jobs: s.jobs, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Subject: func(r *http.Request, rec *stele.Record, ns *stele.Namespace) describe.Subject {
@@ -236,6 +239,17 @@ func (p page) has(status int, texts ...string) page {
 	for _, text := range texts {
 		if !strings.Contains(p.text, text) {
 			p.t.Errorf("%s %s has no %q\n%s", p.Request.Method, p.Request.URL, text, p.main())
+		}
+	}
+	return p
+}
+
+// lacks fails if the page has one of some texts.
+func (p page) lacks(texts ...string) page {
+	p.t.Helper()
+	for _, text := range texts {
+		if strings.Contains(p.main(), text) {
+			p.t.Errorf("%s %s has %q\n%s", p.Request.Method, p.Request.URL, text, p.main())
 		}
 	}
 	return p

@@ -32,7 +32,7 @@ type form struct {
 	alias          string            // names that are added, one a line
 	readers        string            // one a line
 	remark         string            // for the owner who approves the form
-	taken          bool              // a target has the address to which it moved
+	filledIn       string            // key of what was filled in of the findings about its targets
 	wrong          map[string]string // by the ID of the input
 	general        []string          // what is wrong with no field in particular
 }

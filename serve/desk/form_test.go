@@ -7,11 +7,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/web"
 )
 
 // TestKeepsAll: a form that is saved as it was shown changes nothing of the record, whatever it has.
@@ -126,17 +127,20 @@ func TestLabels(t *testing.T) {
 	must(s.r.Register(s.admin, &stele.Record{ID: must(s.names.Parse("ark:12345/x5secret"))(t), State: stele.Active, Readers: []string{"user:olga"}}))(t)
 	b := s.as("ruth")
 	b.get("/.desk/record?id=ark:12345/x51").has(200, "Costa, R. (2015)", "@misc{", "TY  - ")
-	b.get("/.desk/labels?id=ark:12345/x51").has(200, "&lt;b&gt;Map 1", s.url+"/ark:12345/x51", "<svg ", `href="/.desk/record?id=ark%3A12345%2Fx51"`)
+	b.get("/.desk/labels?id=ark:12345/x51").has(200, "&lt;b&gt;Map 1", s.url+"/ark:12345/x51", `<img src="/.desk/qr.svg?id=ark%3A12345%2Fx51"`, `href="/.desk/record?id=ark%3A12345%2Fx51"`)
 	s.as("sam").get("/.desk/labels?id=ark:12345/x5secret").has(404)
 	b.get("/.desk/labels?since=nonsense").has(400, "a filter is wrong")
 	sheet := b.get("/.desk/labels?namespace=ark:12345/x5&size=small").has(200, `class="labels small"`, "Next sheet")
 	_, next, _ := strings.Cut(sheet.text, `href="/.desk/labels?`)
 	next, _, _ = strings.Cut(next, `"`)
 	last := b.get("/.desk/labels?"+html.UnescapeString(next)).has(200, `class="labels small"`)
-	if n := strings.Count(sheet.text, "<svg "); n != maxLabels {
+	if n := len(sheet.text); n > 60<<10 {
+		t.Errorf("the first sheet has %d bytes", n)
+	}
+	if n := strings.Count(sheet.text, `<img src="/.desk/qr.svg?`); n != maxLabels {
 		t.Errorf("the first sheet has %d labels", n)
 	}
-	if n := strings.Count(last.text, "<svg "); n != 4 || strings.Contains(last.text, "Next sheet") {
+	if n := strings.Count(last.text, `<img src="/.desk/qr.svg?`); n != 4 || strings.Contains(last.text, "Next sheet") {
 		t.Errorf("the last sheet has %d labels", n)
 	}
 	if p := b.get("/.desk/names.csv?namespace=ark:12345/x5").has(200); strings.Count(p.text, "\n") != maxLabels+5 {
@@ -164,16 +168,42 @@ func TestSentTwice(t *testing.T) {
 // TestWeight: a page of the desk takes at most 60 KB on the first visit, with scripts and styles, and
 // without compression.
 func TestWeight(t *testing.T) {
-	s := newSite(t)
+	s, _ := newZonedSite(t)
 	for i := range pageRows {
 		must(s.r.Register(s.admin, &stele.Record{ID: must(s.names.Parse(fmt.Sprintf("ark:12345/x5%d", i)))(t), State: stele.Active, Targets: target(i),
-			Metadata: stele.Metadata{"what": fmt.Sprintf("Map %d", i), "who": "Costa, R.", "when": "2015"}}))(t)
+			Metadata: stele.Metadata{"what": fmt.Sprintf("Mapa %d dos rios do estado do Pará, feito de imagens em 2015", i), "who": "Costa, R.", "when": "2015"}}))(t) // titles of 60 characters
 	}
 	b := s.as("admin")
-	for _, path := range []string{"/.desk/", "/.desk/names", "/.desk/new", "/.desk/record?id=ark:12345/x51", "/.desk/many", "/.desk/namespaces", "/.desk/people", "/.desk/audit", "/.desk/account"} {
-		size := len(b.get(path).has(200).text)
-		for _, file := range []string{"../../web/assets/stele.css", "../../web/assets/icon.svg", "../../web/deskpage/assets/desk.css", "../../web/deskpage/assets/desk.js"} {
-			size += int(must(os.Stat(file))(t).Size())
+	var sheet strings.Builder
+	sheet.WriteString("url,title,creator,date\n")
+	for i := range 2 * previewRows {
+		fmt.Fprintf(&sheet, "https://example.org/maps/%d,Mapa %d dos rios do estado do Pará,\"Costa, R.\",2015\n", i, i)
+	}
+	preview := b.send("maps.csv", sheet.String(), intoX5).leads("/.desk/many/").location()
+	b.once = true
+	for _, path := range []string{"/.desk/", "/.desk/names", "/.desk/new", "/.desk/record?id=ark:12345/x51", "/.desk/many", preview, "/.desk/namespaces", "/.desk/namespace?namespace=ark:12345/x5", "/.desk/namespace/edit?namespace=ark:12345/x5",
+		"/.desk/zone?namespace=ark:12345/x5", "/.desk/keeping?namespace=ark:12345/x5", "/.desk/members?namespace=ark:12345/x5", "/.desk/people", "/.desk/audit", "/.desk/account"} {
+		page := b.get(path).has(200).text
+		size, files := len(page), 0
+		for _, picture := range regexp.MustCompile(`<img [^>]*src="(/[^"]*)"`).FindAllStringSubmatch(page, -1) {
+			if strings.HasPrefix(picture[1], web.AssetPath) {
+				continue // counted below
+			}
+			size, files = size+len(b.get(html.UnescapeString(picture[1])).has(200).text), files+1
+		}
+		for _, name := range regexp.MustCompile(`"`+web.AssetPath+`([^"]+)"`).FindAllStringSubmatch(page, -1) {
+			a, ok := s.public.Asset(name[1])
+			if !ok {
+				t.Fatalf("%s names %s, which is not there", path, name[1])
+			}
+			n := len(a.Content)
+			if a.Gzipped != nil {
+				n = len(a.Gzipped)
+			}
+			size, files = size+n, files+1
+		}
+		if files < 4 {
+			t.Errorf("%s names %d files", path, files)
 		}
 		if size > 60<<10 {
 			t.Errorf("%s takes %d bytes", path, size)

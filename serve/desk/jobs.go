@@ -170,7 +170,10 @@ func (c *call) jobResult() error {
 		if j.Task == job.Import {
 			line = append([]string{strconv.Itoa(o.Line)}, line...)
 		}
-		list = append(list, cleaned(append(line, rows[o.Line]...)))
+		if n := len(list) - 1; n < len(rows) {
+			line = append(line, rows[n]...)
+		}
+		list = append(list, cleaned(line))
 		return true
 	}); err != nil {
 		return err
@@ -189,8 +192,8 @@ func cleaned(cells []string) []string {
 	return cells
 }
 
-// jobCells returns the cells of the rows that were imported, by line, if they were a sheet.
-func (c *call) jobCells(j *job.Job) (map[int][]string, *bulk.Survey, error) {
+// jobCells returns the cells of the rows that were imported, in the order of outcomes, if they were a sheet.
+func (c *call) jobCells(j *job.Job) ([][]string, *bulk.Survey, error) {
 	if j.Task != job.Import {
 		return nil, nil, nil
 	}
@@ -198,10 +201,10 @@ func (c *call) jobCells(j *job.Job) (map[int][]string, *bulk.Survey, error) {
 	if err != nil || !survey.IsSheet() {
 		return nil, nil, err
 	}
-	cells := make(map[int][]string, len(texts))
-	for line, text := range texts {
-		if cells[line], err = bulk.SplitRow(text, survey.Delimiter, nil); err != nil {
-			cells[line] = []string{string(text)}
+	cells := make([][]string, len(texts))
+	for i, text := range texts {
+		if cells[i], err = bulk.SplitRow(text, survey.Delimiter, nil); err != nil {
+			cells[i] = []string{string(text)}
 		}
 	}
 	return cells, &survey, nil
@@ -222,9 +225,10 @@ func (c *call) jobRejects() error {
 	}
 	var b bytes.Buffer
 	c.rejectsHead(&b, &survey)
+	n := -1
 	if err := c.h.o.Jobs.Outcomes(c.ctx, &j, func(o job.Outcome) bool {
-		if o.Kind == job.Refused {
-			c.reject(&b, &survey, o.Line, c.keptSentences(o.Problems), texts[o.Line])
+		if n++; o.Kind == job.Refused && n < len(texts) {
+			c.reject(&b, &survey, o.Line, c.keptSentences(o.Problems), texts[n])
 		}
 		return true
 	}); err != nil {

@@ -60,12 +60,11 @@ func (c *call) labels() error {
 		if subject.Base == "" {
 			return errNoAddress(rec.ID)
 		}
-		code, err := web.NewQR(subject.Self)
-		if err != nil {
+		if _, err := web.NewQR(subject.Self); err != nil {
 			v.Unfit = append(v.Unfit, spelled(rec))
 			continue
 		}
-		v.List = append(v.List, deskpage.Label{Title: rec.Metadata[stele.What], ID: spelled(rec), Address: subject.Self, Size: code.Size, Path: code.Path})
+		v.List = append(v.List, deskpage.Label{Title: rec.Metadata[stele.What], ID: spelled(rec), Address: subject.Self, QR: qrURL(rec.ID)})
 	}
 	return c.show(http.StatusOK, "labels", v)
 }

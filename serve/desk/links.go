@@ -1,10 +1,12 @@
 package desk
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
 	"iter"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -25,6 +27,9 @@ type Links interface {
 	// Overview counts findings about names that begin with a prefix, at most so many, 0 for the usual limit, and has the first ones of each kind.
 	Overview(ctx context.Context, prefix stele.NamespaceKey, first, most int) (*apijson.LinkOverview, error)
 
+	// Numbers is Overview without the first findings and without counting what waits for its first check, which costs less.
+	Numbers(ctx context.Context, prefix stele.NamespaceKey, most int) (*apijson.LinkOverview, error)
+
 	// FindingsOf yields findings that a filter describes, after a place: a name, a tab, and the number of a target.
 	FindingsOf(ctx context.Context, prefix stele.NamespaceKey, only apijson.LinkFilter, after string) iter.Seq2[apijson.LinkFinding, error]
 
@@ -42,7 +47,7 @@ type Links interface {
 const (
 	groupRows  = 5
 	movedHosts = 20
-	homeFound  = 200
+	homeFound  = 20_000
 	listFound  = 20_000 // findings that a page of a list reads
 	homeLinks  = 10     // namespaces
 )
@@ -154,7 +159,7 @@ func (c *call) countLinks(v *deskpage.Links, key stele.NamespaceKey) error {
 		return err
 	}
 	if v.On {
-		v.Waiting = o.Waiting
+		v.Waiting, v.WaitingMore = o.Waiting, o.WaitingMore
 	}
 	v.Partial = o.Partial
 	if v.Names > 0 {
@@ -174,7 +179,7 @@ func (c *call) countLinks(v *deskpage.Links, key stele.NamespaceKey) error {
 			g.All = linksPath(key, "links", "kind", kind)
 		}
 		for i := range o.First[kind] {
-			row, err := c.linkRow(v, &o.First[kind][i])
+			row, err := c.listedLink(v, &o.First[kind][i])
 			if err != nil {
 				return err
 			}
@@ -244,7 +249,7 @@ func (c *call) listLinks(v *deskpage.Links, key stele.NamespaceKey, after string
 			next()
 			break
 		}
-		row, err := c.linkRow(v, &f)
+		row, err := c.listedLink(v, &f)
 		if err != nil {
 			return err
 		}
@@ -264,9 +269,8 @@ func (c *call) isLinkKind(kind string) bool {
 	return kind == apijson.LinkLookYourself || slices.Contains(linkwords.Kinds(), kind)
 }
 
-// linkRow returns a finding as a list shows it.
-func (c *call) linkRow(v *deskpage.Links, f *apijson.LinkFinding) (row deskpage.LinkRow, err error) {
-	row = deskpage.LinkRow{ID: f.ID, Target: f.URL, Number: f.Target, Seen: linkwords.Seen(c.language, f), Facts: linkwords.Facts(c.language, f), Checked: f.Checked, Now: v.Now, Back: v.Here, Copy: f.Copy, Answer: f.Answer}
+// listedLink returns a finding as a list shows it.
+func (c *call) listedLink(v *deskpage.Links, f *apijson.LinkFinding) (row deskpage.LinkRow, err error) {
 	id, err := stele.NewID(f.Scheme, f.ID)
 	if err != nil {
 		return row, err
@@ -275,45 +279,129 @@ func (c *call) linkRow(v *deskpage.Links, f *apijson.LinkFinding) (row deskpage.
 	if err != nil {
 		return row, err
 	}
+	row = c.linkRow(rec, f, v.Frame, v.MayEdit)
 	row.Title, row.URL = rec.Metadata[stele.What], recordURL(id)
-	if f.State == "moved" {
-		row.New = f.Final
-	}
-	if !v.MayEdit {
-		return row, nil
-	}
-	row.Look = true
-	row.Edit = row.URL
-	if row.New != "" {
-		row.Edit += "&take=" + strconv.Itoa(f.Target)
-	}
-	row.Edit += "#target-" + strconv.Itoa(f.Target) + "-url"
-	if kind := f.Kind(); (kind == "broken" || kind == "gone") && len(rec.Targets) == 1 {
-		row.Withdraw = Root + "withdraw?id=" + url.QueryEscape(f.ID)
-	}
 	return row, nil
 }
 
-// takeMoved writes the address to which a target has moved into the form of its record, if the address takes a number of a target. It
-// reports whether it did.
-func (c *call) takeMoved(rec *stele.Record, f *form) (bool, error) {
-	n, err := strconv.Atoi(c.r.URL.Query().Get("take"))
-	if err != nil || c.h.o.Links == nil {
-		return false, nil
+// linkRow returns a finding about a target of a record. A user who may edit the record is offered what can be done.
+func (c *call) linkRow(rec *stele.Record, f *apijson.LinkFinding, on deskpage.Frame, mayEdit bool) deskpage.LinkRow {
+	row := deskpage.LinkRow{ID: f.ID, Target: f.URL, Number: f.Target, Seen: linkwords.Seen(c.language, f), Facts: linkwords.Facts(c.language, f), Checked: f.Checked, Now: on.Now, Back: on.Here, Copy: f.Copy, Answer: f.Answer}
+	if f.State == "moved" {
+		row.New = f.Final
 	}
-	list, err := c.h.o.Links.Show(c.ctx, rec.ID)
-	if kind := stele.KindOf(err); err != nil && (kind == stele.Forbidden || kind == stele.Unauthenticated) {
-		return false, nil
-	} else if err != nil {
-		return false, err
+	if !mayEdit {
+		return row
 	}
-	for i := range list {
-		if at := list[i].Target; at == n && list[i].State == "moved" && list[i].Final != "" && at < len(f.targets) && f.targets[at].url == list[i].URL {
-			f.targets[at].url = list[i].Final
-			return true, nil
+	row.Look, row.Says = true, row.New == ""
+	row.Edit = linkwords.Form(f)
+	if kind := f.Kind(); kind == "broken" || kind == "gone" {
+		row.Add = f.Copy != ""
+		if len(rec.Targets) == 1 {
+			row.Withdraw = Root + "withdraw?id=" + url.QueryEscape(f.ID)
 		}
 	}
-	return false, nil
+	return row
+}
+
+// knownLinks returns what is known of the targets of a record; nothing to a user who may not see that.
+func (c *call) knownLinks(id stele.ID) ([]apijson.LinkFinding, error) {
+	if c.h.o.Links == nil {
+		return nil, nil
+	}
+	list, err := c.h.o.Links.Show(c.ctx, id)
+	if kind := stele.KindOf(err); err != nil && (kind == stele.Forbidden || kind == stele.Unauthenticated) {
+		return nil, nil
+	}
+	return list, err
+}
+
+// linkCard says on the page of a record whether its targets work. A page whose form has what is not saved yet has no buttons there: they
+// lead to the page anew, and what was typed would be lost.
+func (c *call) linkCard(rec *stele.Record, v *deskpage.Edit, unsaved bool) error {
+	list, err := c.knownLinks(rec.ID)
+	if err != nil {
+		return err
+	}
+	if len(list) < webTargets(rec) {
+		v.OnlyFirst = len(list)
+	}
+	for i := range list {
+		f := &list[i]
+		row := c.linkRow(rec, f, v.Frame, v.MayWrite && !unsaved)
+		row.Back, row.KindText, row.Edit = recordURL(rec.ID), linkwords.Kind(c.language, f.Kind()), "" // the form is on the page
+		switch f.State {
+		case "unchecked":
+			row.Seen, row.Says = "", false
+		case "ok":
+			row.Says = f.Drift != ""
+		}
+		if row.Look && (row.New != "" || row.Add) {
+			row.Edit = linkwords.Form(f)
+		}
+		v.Links = append(v.Links, row)
+	}
+	return nil
+}
+
+// webTargets returns how many targets of a record are of a protocol that can be checked.
+func webTargets(rec *stele.Record) (n int) {
+	for _, t := range rec.Targets {
+		switch t.Protocol() {
+		case "http", "https", "ftp":
+			n++
+		}
+	}
+	return n
+}
+
+// fillIn writes into the form of a record what was found out about a target, if the address of the page takes the number of the target: the address to which it
+// has moved, or its archived copy as a further target after all others. It returns the key of what the page says of that; "" if nothing was filled in.
+func (c *call) fillIn(rec *stele.Record, f *form) (said string, err error) {
+	values := c.r.URL.Query()
+	moved, copied := values.Get("take"), values.Get("copy")
+	n, err := strconv.Atoi(cmp.Or(moved, copied))
+	if err != nil {
+		return "", nil
+	}
+	list, err := c.knownLinks(rec.ID)
+	if err != nil {
+		return "", err
+	}
+	at := slices.IndexFunc(list, func(found apijson.LinkFinding) bool { return found.Target == n })
+	if at < 0 || n >= len(f.targets) || f.targets[n].url != list[at].URL {
+		return "", nil
+	}
+	found := &list[at]
+	switch {
+	case moved != "" && found.State == "moved" && found.Final != "":
+		f.targets[n].url = found.Final
+		return "links.taken", nil
+	case moved == "" && found.IsBroken() && found.Copy != "" && f.addCopy(found.Copy):
+		return "links.copy-added", nil
+	}
+	return "", nil
+}
+
+// copyStep is how much higher the order of an archived copy is than that of all other targets.
+const copyStep = 100
+
+// addCopy adds an archived copy as the last target of a form. It reports whether it did: not if it is there, or there is no room.
+func (f *form) addCopy(archived string) bool {
+	last := 0
+	for _, t := range f.targets {
+		if t.url == archived {
+			return false
+		}
+		if order, err := strconv.Atoi(t.order); err == nil {
+			last = max(last, order)
+		}
+	}
+	if len(f.targets) >= stele.MaxTargets {
+		return false
+	}
+	f.targets = append(f.targets, targetForm{url: archived, service: string(stele.N2L), order: strconv.Itoa(min(last+copyStep, math.MaxUint16)), preference: strconv.Itoa(stele.DefaultPreference)})
+	return true
 }
 
 // lookAtLink keeps what the user saw at a target, or has it checked before others.
@@ -338,6 +426,7 @@ func (c *call) lookAtLink() error {
 		if err := c.h.o.Links.Look(c.ctx, id, number, do == "works", c.r.PostForm.Get("answer")); err != nil {
 			return err
 		}
+		c.h.linkCounts.forget(c.who.Name)
 	default:
 		if err := c.h.o.Links.Ask(c.ctx, id); err != nil {
 			return err
@@ -418,7 +507,7 @@ func (c *call) linkNeeds() (list []deskpage.Need, err error) {
 		return nil, err
 	}
 	for _, ns := range spaces {
-		o, err := c.h.o.Links.Overview(c.ctx, ns.Key(), 0, homeFound)
+		n, err := c.countBroken(ns.Key())
 		if err != nil {
 			return nil, err
 		}
@@ -426,19 +515,16 @@ func (c *call) linkNeeds() (list []deskpage.Need, err error) {
 		if name == "" {
 			name = ns.Key().String()
 		}
-		add := func(key string, n int, url string) {
-			if n > 0 {
-				list = append(list, deskpage.Need{Text: c.language.Text(key, "count", n, "namespace", name), Action: c.language.Text("need.look"), URL: url})
+		add := func(key, least string, count int) {
+			if n.partial {
+				key = least
+			}
+			if count > 0 {
+				list = append(list, deskpage.Need{Text: c.language.Text(key, "count", count, "namespace", name), Action: c.language.Text("need.look"), URL: linksPath(ns.Key(), "links")})
 			}
 		}
-		dead := 0
-		for _, h := range o.Hosts {
-			if !h.Down.IsZero() {
-				dead++
-			}
-		}
-		add("need.dead-hosts", dead, linksPath(ns.Key(), "links"))
-		add("need.broken", o.Counts["broken"]+o.Counts["gone"], linksPath(ns.Key(), "links"))
+		add("need.dead-hosts", "need.dead-hosts-least", n.hosts)
+		add("need.broken", "need.broken-least", n.names)
 	}
 	return list, nil
 }

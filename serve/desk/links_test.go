@@ -162,6 +162,16 @@ func TestLinksAsked(t *testing.T) {
 	}
 	ed.get(linksPage).has(200, "https://new.example.org/m", "can&#39;t be checked")
 	ed.get(moved+"&take=0").has(200, "The new address is filled in.", `value="https://new.example.org/m"`)
+	// The page of the record says the same, and comes back to itself.
+	p := ed.get(moved).has(200, "Where its targets lead", "it leads to a new address for good", "/.desk/record?id=ark%3A12345%2Fx5m1&amp;take=0#target-0-url", `name="back" value="/.desk/record?id=ark%3A12345%2Fx5m1"`)
+	if strings.Contains(p.main(), "I looked:") {
+		t.Error("a user is asked whether an address works that has moved")
+	}
+	ed.get("/.desk/record?id=ark:12345/x5w1").has(200, "can&#39;t be checked", "I looked:", "Check now")
+	s.as("ruth").get(moved).has(200, "it leads to a new address for good").lacks("links/look")
+	if p := s.as("sam").get(moved); strings.Contains(p.text, "it leads to a new address") {
+		t.Error("a user without a role is told of links")
+	}
 	if p := ed.get(moved+"&take=1").has(200, `value="https://old.example.org/m"`); strings.Contains(p.text, "is filled in") {
 		t.Error("a target that there is not was filled in")
 	}
@@ -185,6 +195,34 @@ func TestLinksAsked(t *testing.T) {
 	ed.get(linksPage).has(200, "a person looked, and it was gone")
 	ed.post("/.desk/links/look", url.Values{"id": {"ark:12345/x5w1"}, "target": {"7"}, "do": {"gone"}}).has(404, "nothing is known of the target")
 	ed.post("/.desk/links/look", url.Values{"id": {"ark:12345/x5w1"}, "target": {"x"}, "do": {"gone"}}).has(404)
+}
+
+// TestCopyProposed: the archived copy of a page that is gone is proposed as a further target, after all others, and saved by the user only.
+func TestCopyProposed(t *testing.T) {
+	s := newLinkSite(t)
+	const archived = "https://archive.example.org/web/2015/https://example.org/b"
+	s.tell("ark:12345/x5b0", apijson.LinkFinding{URL: "https://example.org/b", State: "broken", Cause: "not-found", Status: 404, Since: s.now, Checked: s.now, Copy: archived})
+	known := links.Status{URL: links.Hash("https://example.org/b"), State: links.Broken, Cause: links.NotFound, Code: 404, Since: s.now, Checked: s.now, Next: s.now.AddDate(0, 0, 7)}
+	cells, _ := check.StateCells([]check.Known{{ID: must(s.names.Parse("ark:12345/x5b0"))(t), Status: known}}, "", true)
+	for _, c := range cells {
+		s.cell(strings.TrimPrefix(c.Name, registrar.CheckCells), c.Value)
+	}
+	ed := s.as("ed")
+	const form = "/.desk/record?id=ark%3A12345%2Fx5b0"
+	ed.get(linksPage).has(200, "Add the archived copy", form+"&amp;copy=0#target-0-url")
+	ed.get(form).has(200, "broken", "Add the archived copy").lacks("is filled in")
+	p := ed.get(form+"&copy=0").has(200, "The archived copy is filled in as the last target.")
+	f := p.fields("record")
+	if f.Get("target.0.url") != "https://example.org/b" || f.Get("target.1.url") != archived || f.Get("target.1.order") != "200" || f.Get("target.1.service") != "N2L" {
+		t.Errorf("the form has %v", f)
+	}
+	if rec := must(s.r.Get(s.admin, must(s.names.Parse("ark:12345/x5b0"))(t)))(t); rec.Version != 1 {
+		t.Error("looking at the form changed the record")
+	}
+	ed.get(form + "&copy=1").has(200).lacks("is filled in")
+	f.Set("do", "save")
+	ed.follow(ed.post("/.desk/record", f)).has(200, "archive.example.org")
+	ed.get(form + "&copy=0").has(200).lacks("is filled in") // it is there
 }
 
 // TestLinkSettings: all problems are told at once beside their fields, and nothing typed is lost.
@@ -265,4 +303,61 @@ func TestLinkRights(t *testing.T) {
 			t.Errorf("%s sees the page: %d", user, status)
 		}
 	}
+}
+
+// TestLinkCardSaysWhatIsChecked: the page of a record with many targets says that not all of them are checked.
+func TestLinkCardSaysWhatIsChecked(t *testing.T) {
+	s := newLinkSite(t)
+	rec := &stele.Record{ID: must(s.names.Parse("ark:12345/x5many"))(t)}
+	target := func(url string) {
+		rec.Targets = append(rec.Targets, stele.Target{Service: stele.N2L, URL: url, Order: stele.DefaultOrder, Preference: stele.DefaultPreference})
+	}
+	for i := range 8 {
+		target(fmt.Sprintf("https://example.org/%d", i))
+	}
+	target("rsync://example.org/maps") // which is not checked
+	must(s.r.SetNamespace(s.admin, stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}, 0, func(ns *stele.Namespace) error {
+		ns.Protocols = []string{"https", "rsync"}
+		return nil
+	}))(t)
+	must(s.r.Register(s.admin, rec))(t)
+	const page = "/.desk/record?id=ark:12345/x5many"
+	s.as("ed").get(page).has(200, "Where its targets lead").lacks("Only the first")
+	must(s.r.Update(s.admin, rec.ID, 0, func(r *stele.Record) error {
+		target("https://example.org/8")
+		r.Targets = rec.Targets
+		return nil
+	}))(t)
+	s.as("ed").get(page).has(200, "Only the first 8 targets are checked.")
+}
+
+// TestLinkCardKeepsEdits: a page whose form has what is not saved has no button beside it that would lose that.
+func TestLinkCardKeepsEdits(t *testing.T) {
+	s := newLinkSite(t)
+	s.run()
+	b := s.as("ed")
+	b.make(url.Values{"target.0.url": {"https://wall.example.org/w"}, "own": {"ark:12345/x5b1"}})
+	b.make(url.Values{"target.0.url": {"https://old.example.org/m"}, "own": {"ark:12345/x5m1"}})
+	for _, id := range []string{"ark:12345/x5b1", "ark:12345/x5m1"} {
+		b.post("/.desk/links/look", url.Values{"id": {id}, "do": {"check"}, "back": {linksPage}}).leads("/.desk/links?done=link-asked&namespace=")
+		s.awaitChecked(id)
+	}
+	const page = "/.desk/record?id=ark%3A12345%2Fx5b1"
+	b.get(page).has(200, "can&#39;t be checked", `action="/.desk/links/look"`)
+	form := b.get(page).fields("record")
+	form.Set("what", "Typed and not saved")
+	for do, status := range map[string]int{"add-target": 200, "add-field": 200, "save": 422} {
+		form.Set("do", do)
+		form.Set("target.0.url", "https://example.org/2")
+		if do == "save" {
+			form.Set("target.0.url", "nonsense")
+		}
+		b.post("/.desk/record", form).has(status, "Typed and not saved", "can&#39;t be checked").lacks("/.desk/links/look")
+	}
+	form.Set("version", "99")
+	form.Set("target.0.url", "https://example.org/2")
+	b.post("/.desk/record", form).has(409, "Typed and not saved").lacks("/.desk/links/look")
+	const moved = "/.desk/record?id=ark%3A12345%2Fx5m1"
+	b.get(moved).has(200, "/.desk/links/look", "take=0")
+	b.get(moved+"&take=0").has(200, "The new address is filled in.").lacks("/.desk/links/look", "take=0#")
 }

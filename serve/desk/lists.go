@@ -137,6 +137,7 @@ func (c *call) names() error {
 		v.Problems = append(v.Problems, deskpage.Problem{Text: c.language.Text("names.no-search")})
 		return c.show(http.StatusServiceUnavailable, "names", v)
 	}
+	v.Same = c.sameNames(q)
 	page, err := c.h.o.Find(c.ctx, *q)
 	if stele.KindOf(err) == stele.Invalid && err != nil {
 		v.Problems = append(v.Problems, deskpage.Problem{Field: "q", Text: c.language.Problem(reason(err))})

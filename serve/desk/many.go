@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"io"
 	"mime"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"slices"
@@ -82,84 +80,6 @@ func (c *call) sendMany() error {
 	return c.show(http.StatusUnprocessableEntity, "many", v)
 }
 
-// takeUpload reads a form with a file. The fields come before the file, which is kept as it
-// arrives.
-func (c *call) takeUpload() (url.Values, job.Upload, error) {
-	if !c.isMultipart() {
-		if err := c.readForm(); err != nil {
-			return nil, job.Upload{}, err
-		}
-		u, err := c.keepUpload("", c.r.PostForm, strings.NewReader(c.r.PostForm.Get("text")))
-		return c.r.PostForm, u, err
-	}
-	c.extend()
-	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, job.MaxUpload+maxForm)
-	values, file, err := c.readParts()
-	var u job.Upload
-	switch {
-	case err != nil:
-	case file != nil:
-		u, err = c.keepUpload(file.FileName(), values, file)
-	default:
-		u, err = c.keepUpload("", values, strings.NewReader(values.Get("text")))
-	}
-	return values, u, err
-}
-
-// isMultipart reports whether the form that was sent may have a file.
-func (c *call) isMultipart() bool {
-	media, _, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
-	return media == "multipart/form-data"
-}
-
-// readParts reads the fields of a form that come before its file.
-func (c *call) readParts() (values url.Values, file *multipart.Part, err error) {
-	parts, err := c.r.MultipartReader()
-	values = make(url.Values)
-	for size := 0; err == nil; {
-		var part *multipart.Part
-		if part, err = parts.NextPart(); err != nil {
-			break
-		}
-		if part.FileName() != "" {
-			return values, part, nil
-		}
-		text, readErr := io.ReadAll(io.LimitReader(part, int64(maxForm-size+1)))
-		if size += len(text); readErr != nil || size > maxForm || len(values) > 100 {
-			err = cmp.Or(readErr, error(errLargeText))
-			break
-		}
-		values.Add(part.FormName(), string(text))
-	}
-	switch {
-	case errors.Is(err, io.EOF):
-		return values, nil, nil
-	case errors.Is(err, errLargeText):
-		return values, nil, &stele.Error{Op: "read form", Kind: stele.Invalid, Err: errLargeText}
-	}
-	return values, nil, errUnreadable()
-}
-
-// extend gives the browser more time to send a file than a form has.
-func (c *call) extend() {
-	if c.h.o.UploadTime == 0 {
-		return
-	}
-	until := c.h.o.Now().Add(c.h.o.UploadTime)
-	rc := http.NewResponseController(c.w)
-	_ = rc.SetReadDeadline(until) // a connection that has no deadlines needs none
-	_ = rc.SetWriteDeadline(until.Add(c.h.o.UploadTime))
-}
-
-var errLargeText = stele.Messagef("desk.text-too-large", "the text has more than {most} bytes; send it as a file", maxForm)
-
-// keepUpload keeps a file with the settings of a form.
-func (c *call) keepUpload(name string, values url.Values, in io.Reader) (job.Upload, error) {
-	s := job.Settings{Encoding: bulk.Auto, Namespace: values.Get("namespace"), Update: values.Get("update") == "yes"}
-	s.System, s.Prefix = system(values)
-	return c.h.o.Jobs.Upload(c.ctx, name, s, in)
-}
-
 // showPreview shows what would become of the rows of a file.
 func (c *call) showPreview() error {
 	u, err := c.h.o.Jobs.GetUpload(c.ctx, c.r.PathValue("id"))
@@ -176,7 +96,7 @@ func (c *call) preview(status int, u *job.Upload, problems ...deskpage.Problem) 
 		return err
 	}
 	v := &deskpage.Preview{Frame: c.frame(c.language.Text("many.preview", "file", c.uploadName(u)), "many"), ID: u.ID, Name: c.uploadName(u), Update: u.Update,
-		Namespace: u.Namespace, Choice: choice, Mine: Root + "many/" + u.ID,
+		Namespace: u.Namespace, Choice: choice, Mine: Root + "many/" + u.ID, Seen: u.Mark(),
 		Systems: c.systems(u.System), Prefix: deskpage.Field{ID: "prefix", Name: "prefix", Value: u.Prefix}}
 	v.Problems = problems
 	for _, e := range bulk.Encodings() {
@@ -222,6 +142,9 @@ func (c *call) importCommand(u *job.Upload, v *deskpage.Preview) string {
 		return "" // 'stele mint --from' has other flags for each scheme
 	case u.System != "":
 		file, flags = "FILE", " --from "+u.System
+		if u.Files != nil {
+			file = "FILE..."
+		}
 		if u.Prefix != "" {
 			flags += " --prefix '" + strings.ReplaceAll(u.Prefix, "'", `'\''`) + "'"
 		}
@@ -334,6 +257,8 @@ func (c *call) startImport(u *job.Upload) error {
 		return err
 	}
 	switch {
+	case c.r.PostForm.Get("seen") != u.Mark():
+		return c.preview(http.StatusConflict, u, deskpage.Problem{Text: c.language.Text("many.settings-changed")})
 	case c.r.PostForm.Get("do") == "all" && j.Refused > 0:
 		return c.preview(http.StatusConflict, u, deskpage.Problem{Text: c.language.Text("many.now-refused", "count", j.Refused)})
 	case !c.wasShown("new", j.New) || !c.wasShown("changed", j.Changed):
@@ -347,7 +272,7 @@ func (c *call) startImport(u *job.Upload) error {
 			return err
 		}
 	}
-	made, err := c.h.o.Jobs.Start(c.ctx, u.ID, j.All())
+	made, err := c.h.o.Jobs.Start(c.ctx, u, j.All())
 	if err != nil {
 		return err
 	}
@@ -417,7 +342,11 @@ func (c *call) setPreview() error {
 	}
 	switch c.r.PostForm.Get("do") {
 	case "columns":
-		if err := c.h.o.Jobs.SetUpload(c.ctx, u.ID, c.settings(&u)); err != nil {
+		err := c.h.o.Jobs.SetUpload(c.ctx, u.ID, c.settings(&u))
+		if stele.KindOf(err) == stele.Invalid {
+			return c.preview(http.StatusUnprocessableEntity, &u, deskpage.Problem{Field: "system", Text: c.language.Problem(reason(err))})
+		}
+		if err != nil {
 			return err
 		}
 		c.redirect(Root + "many/" + u.ID)
@@ -553,6 +482,9 @@ func harmlessPieces(text, delimiters string) string {
 // sendFile sends a file that belongs to an upload.
 func (c *call) sendFile(u *job.Upload, s *bulk.Survey, suffix string, text []byte) error {
 	name, media, ending := strings.TrimSuffix(strings.TrimSuffix(cmp.Or(u.Name, "names"), ".csv"), ".jsonl"), "text/csv; charset=utf-8; header=present", ".csv"
+	if u.Files != nil {
+		name = u.Files[0].Name
+	}
 	switch {
 	case s.System != "":
 		media, ending = "text/plain; charset=utf-8", ".txt"

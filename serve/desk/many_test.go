@@ -29,6 +29,12 @@ func (s *site) runJobs() {
 // send sends a file, and returns the path of its preview.
 func (b *browser) send(name, text string, fields url.Values) page {
 	b.t.Helper()
+	return b.sendFiles(fields, name, text)
+}
+
+// sendFiles sends files, each by its name and its text.
+func (b *browser) sendFiles(fields url.Values, files ...string) page {
+	b.t.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
 	for field := range fields {
@@ -36,9 +42,11 @@ func (b *browser) send(name, text string, fields url.Values) page {
 			b.t.Fatal(err)
 		}
 	}
-	part := must(w.CreateFormFile("file", name))(b.t)
-	if _, err := part.Write([]byte(text)); err != nil {
-		b.t.Fatal(err)
+	for i := 0; i < len(files); i += 2 {
+		part := must(w.CreateFormFile("file", files[i]))(b.t)
+		if _, err := part.Write([]byte(files[i+1])); err != nil {
+			b.t.Fatal(err)
+		}
 	}
 	if err := w.Close(); err != nil {
 		b.t.Fatal(err)
@@ -326,6 +334,30 @@ func TestManyTwice(t *testing.T) {
 	}
 	// The ID of another user's job is of no use.
 	s.as("olga").post("/.desk/replace", form).has(409, "started already")
+}
+
+// TestManyTwoTabs: a preview is written as it was shown, also if another window has the same file read in another way with the same numbers.
+func TestManyTwoTabs(t *testing.T) {
+	s := newSite(t)
+	s.runJobs()
+	must(s.r.AddNamespace(s.admin, &stele.Namespace{Scheme: "ark", Prefix: "ark:12345/q7", Owner: "ed", Minter: stele.Minter{Kind: stele.MinterNOID, Template: ".reeddk"}}))(t)
+	b := s.as("ed")
+	path := b.send("a.csv", "url,title\nhttps://example.org/1,One\nhttps://example.org/2,Two\n", intoX5).leads("/.desk/many/").location()
+	first := b.get(path).has(200, "Names will be made in ark:12345/x5 for 2 rows").fields(strings.TrimPrefix(path, "/.desk/"))
+	first.Set("do", "all")
+	b.post(path, url.Values{"do": {"columns"}, "encoding": {"auto"}, "update": {"yes"}, "namespace": {"ark:12345/q7"}, "column.0": {"url"}, "column.1": {"what"}}).leads(path)
+	b.post(path, first).has(409, "Nothing was written", "Names will be made in ark:12345/q7 for 2 rows")
+	b.lang = "pt-BR"
+	b.post(path, first).has(409, "Nada foi gravado")
+	b.lang = ""
+	// Nor with other meanings of the columns.
+	second := b.get(path).fields(strings.TrimPrefix(path, "/.desk/"))
+	second.Set("do", "all")
+	b.post(path, url.Values{"do": {"columns"}, "encoding": {"auto"}, "update": {"yes"}, "namespace": {"ark:12345/q7"}, "column.0": {"url"}, "column.1": {"who"}}).leads(path)
+	b.post(path, second).has(409, "Nothing was written")
+	second.Del("seen")
+	b.post(path, second).has(409, "Nothing was written")
+	b.awaitJob(b.write(path, "all").leads("/.desk/jobs/").location()).has(200, "2</b> <span>names made")
 }
 
 // TestPasteAfterEnd: rows that were pasted are not lost when the session has ended.

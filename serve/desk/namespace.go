@@ -57,6 +57,9 @@ func (c *call) showNamespace() error {
 		}
 		v.LinksURL, v.Checked = linksPath(ns.Key(), "links"), checks.On
 	}
+	if ns.Prefix != "" {
+		v.KeepingURL = keepingURL(ns.Key())
+	}
 	v.Samples = c.h.o.Registrar.SampleNames(c.ctx, ns, shortSamples)
 	v.Rules, v.Patterns, v.PatternsURL = c.policies(ns), len(ns.Rules), rulesURL(ns.Key())
 	if c.h.o.Zones != nil && ns.Prefix != "" {
@@ -99,15 +102,7 @@ func (c *call) policies(ns *stele.Namespace) (list []string) {
 	if len(ns.Protocols) > 0 {
 		say("space.protocols-only", "protocols", strings.Join(ns.Protocols, ", "))
 	}
-	if p := ns.Persistence; p != (stele.Persistence{}) {
-		say("space.promises", "level", c.language.Text("level."+cmp.Or(string(p.Level), "unstated")))
-		if p.Until != "" {
-			say("space.promises-until", "day", p.Until)
-		}
-		if p.Statement != "" {
-			list = append(list, p.Statement)
-		}
-	}
+	list = append(list, c.promises(ns)...)
 	if ns.TTL > 0 {
 		say("space.has-ttl", "count", int64(ns.TTL))
 	}
@@ -126,22 +121,10 @@ func (c *call) policies(ns *stele.Namespace) (list []string) {
 	if ns.Listed {
 		say("space.is-listed")
 	}
-	switch h := &ns.HandOver; h.State {
-	case stele.Offered:
-		say("space.is-offered", "heir", h.Heir, "address", h.Address)
-	case stele.Sealed:
-		say("space.is-sealed", "heir", h.Heir, "address", h.Address)
-	case stele.Forwarded:
-		say("space.is-forwarded", "heir", h.Heir, "address", h.Address)
+	for _, h := range ns.Heirs {
+		say("space.has-heir", "heir", h.Registry, "address", h.Address, "count", int64(h.Days))
 	}
-	for _, a := range ns.Adoptions {
-		if a.Reading {
-			say("space.is-adopted-for-reading", "giver", a.From)
-		} else {
-			say("space.is-adopted", "giver", a.From)
-		}
-	}
-	return list
+	return append(list, c.handOvers(ns)...)
 }
 
 // spaceHistory returns the last versions of a namespace, and what each changed.
@@ -178,7 +161,7 @@ func (c *call) spaceChanges(a, b *stele.Namespace) (words []string) {
 	}{
 		{"space.title", a.Title == b.Title}, {"space.owner", a.Owner == b.Owner}, {"space.quota", a.Quota == b.Quota}, {"space.minter", a.Minter == b.Minter}, {"space.checked", a.Checked == b.Checked},
 		{"space.hosts", slices.Equal(a.Hosts, b.Hosts)}, {"space.protocols", slices.Equal(a.Protocols, b.Protocols)}, {"edit.promise", a.Persistence == b.Persistence}, {"field.ttl", a.TTL == b.TTL},
-		{"field.status", a.Status == b.Status}, {"space.delegate", a.Delegate == b.Delegate}, {"space.passthrough", a.Passthrough == b.Passthrough}, {"rules.title", slices.EqualFunc(a.Rules, b.Rules, stele.Rule.Equal)}, {"space.reviewed", a.Reviewed == b.Reviewed}, {"space.listed", a.Listed == b.Listed}, {"space.hand-over", a.SameHandOver(b)}, {"space.roles", slices.Equal(a.Grants, b.Grants)},
+		{"field.status", a.Status == b.Status}, {"space.delegate", a.Delegate == b.Delegate}, {"space.passthrough", a.Passthrough == b.Passthrough}, {"rules.title", slices.EqualFunc(a.Rules, b.Rules, stele.Rule.Equal)}, {"space.reviewed", a.Reviewed == b.Reviewed}, {"space.listed", a.Listed == b.Listed}, {"space.hand-over", a.SameHandOver(b)}, {"space.heirs", a.SameHeirs(b)}, {"space.roles", slices.Equal(a.Grants, b.Grants)},
 	} {
 		if !one.same {
 			words = append(words, c.language.Text(one.key))

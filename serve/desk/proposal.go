@@ -106,6 +106,7 @@ func (c *call) proposals() error {
 			v.Open = append(v.Open, c.proposalRow(p))
 		}
 	}
+	v.Same = []deskpage.Same{c.sameCommand("proposal", "ls"), c.sameRead("proposals", nil)}
 	return c.show(http.StatusOK, "proposals", v)
 }
 
@@ -188,6 +189,7 @@ func (c *call) proposalPage(status int, id, typed, wrong string) error {
 	}
 	v.Changes = c.changes(before, p.Record)
 	v.Fields = c.fieldChanges(before, p.Record)
+	v.Same = c.sameProposal(v)
 	return c.show(status, "proposal", v)
 }
 

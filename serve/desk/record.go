@@ -69,7 +69,7 @@ func (c *call) newPage(status int, f *form) error {
 		f.once = rand.Text()
 	}
 	f.fill(c, v)
-	v.Same = []deskpage.Same{{Label: c.language.Text("same.api"), Text: `curl -H "Authorization: Bearer $STELE_TOKEN" -H 'Content-Type: application/json' -d '{"namespace":"` + f.namespace + `","record":{"url":"https://example.org/1"}}' ` + c.base() + "/api/v1/mint"}}
+	v.Same = c.sameNew(f)
 	return c.show(status, "edit", v)
 }
 
@@ -179,7 +179,7 @@ func (c *call) showRecord() error {
 		return err
 	}
 	f := formOf(rec)
-	if f.taken, err = c.takeMoved(rec, f); err != nil {
+	if f.filledIn, err = c.fillIn(rec, f); err != nil {
 		return err
 	}
 	return c.recordPage(http.StatusOK, rec, f, nil)
@@ -197,9 +197,14 @@ func (c *call) record(values url.Values) (*stele.Record, error) {
 // shortHistory is how many versions the page of a record shows.
 const shortHistory = 5
 
-// recordPage shows a record with the form as it is filled in. Theirs is what another user
-// changed meanwhile.
-func (c *call) recordPage(status int, rec *stele.Record, f *form, theirs []string) error {
+// overtaking is what another user changed while a form was filled in: in words, and the fields with what they said before.
+type overtaking struct {
+	words  []string
+	fields []deskpage.FieldChange
+}
+
+// recordPage shows a record with the form as it is filled in, and what another user changed meanwhile, nil if none did.
+func (c *call) recordPage(status int, rec *stele.Record, f *form, theirs *overtaking) error {
 	role, propose, err := c.rightsAt(rec.ID)
 	if err != nil {
 		return err
@@ -211,16 +216,16 @@ func (c *call) recordPage(status int, rec *stele.Record, f *form, theirs []strin
 	text := spelled(rec)
 	v := &deskpage.Edit{
 		Frame: c.frame(cmp.Or(rec.Metadata["what"], text), "names"), ID: rec.ID.String(), Scheme: rec.ID.Scheme(), State: rec.State, By: rec.By, Changed: rec.Modified,
-		Action: Root + "record", QR: Root + "qr.svg?id=" + url.QueryEscape(rec.ID.String()), Labels: Root + "labels?id=" + url.QueryEscape(rec.ID.String()),
-		MayWrite: !propose && role.Includes(stele.RoleEditor), MayPropose: propose, Theirs: theirs, TheirVersion: rec.Version,
+		Action: Root + "record", QR: qrURL(rec.ID), Labels: Root + "labels?id=" + url.QueryEscape(rec.ID.String()),
+		MayWrite: !propose && role.Includes(stele.RoleEditor), MayPropose: propose, TheirVersion: rec.Version,
 	}
 	f.fill(c, v)
-	if f.taken {
-		v.Notice = c.language.Text("links.taken")
+	if f.filledIn != "" {
+		v.Notice = c.language.Text(f.filledIn)
 	}
 	v.MaySave = (v.MayWrite || v.MayPropose) && rec.State != stele.Withdrawn
 	if theirs != nil {
-		v.Version = rec.Version
+		v.Version, v.Theirs, v.TheirFields = rec.Version, theirs.words, theirs.fields
 	}
 	v.Public, v.Info = subject.Self, subject.Info()
 	if v.Citations, err = citations(subject); err != nil {
@@ -232,13 +237,13 @@ func (c *call) recordPage(status int, rec *stele.Record, f *form, theirs []strin
 	if v.History, _, err = c.versions(rec.ID, 0, shortHistory); err != nil {
 		return err
 	}
+	if err := c.linkCard(rec, v, c.r.Method == http.MethodPost || f.filledIn != ""); err != nil {
+		return err
+	}
 	if v.Use, err = c.useCard(ofRecord, rec.ID.String(), usageURL("usage", url.Values{"id": {rec.ID.String()}})); err != nil {
 		return err
 	}
-	v.Same = []deskpage.Same{
-		{Label: c.language.Text("same.command"), Text: "stele update " + rec.ID.String() + " --to https://example.org/1 --if-version " + strconv.FormatUint(rec.Version, 10)},
-		{Label: c.language.Text("same.api"), Text: `curl -X PATCH -H "Authorization: Bearer $STELE_TOKEN" -H 'Content-Type: application/merge-patch+json' -d '{"metadata":{"what":"..."}}' ` + c.base() + "/api/v1/records/" + escaped(rec.ID)},
-	}
+	v.Same = c.sameRecord(rec, propose)
 	return c.show(status, "edit", v)
 }
 
@@ -324,7 +329,7 @@ func (c *call) overtaken(id stele.ID, f *form) error {
 	if err != nil && !errors.Is(err, stele.NotFound) {
 		return err
 	}
-	return c.recordPage(http.StatusConflict, rec, f, c.changes(seen, rec))
+	return c.recordPage(http.StatusConflict, rec, f, &overtaking{c.changes(seen, rec), c.fieldChanges(seen, rec)})
 }
 
 // versions returns versions of a record before one, 0 for the newest first, and the number

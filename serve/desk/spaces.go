@@ -30,7 +30,7 @@ func (c *call) space(ns registrar.FoundNamespace) (deskpage.Space, error) {
 	count, err := c.h.o.Store.Count(c.ctx, ns.Key())
 	s := deskpage.Space{Key: ns.Key().String(), Title: ns.Title, Scheme: ns.Scheme, Role: ns.Role, Names: count,
 		URL: spaceURL("namespace", ns.Key()), NamesURL: spaceURL("names", ns.Key())}
-	if ns.Role.Includes(stele.RoleEditor) && ns.Delegate == "" && !ns.IsSealed() && !ns.IsRead() {
+	if ns.Role.Includes(stele.RoleEditor) && ns.Delegate == "" && !ns.IsSealed() && !ns.IsRead() && !ns.IsSilent() {
 		s.NewURL = spaceURL("new", ns.Key())
 	}
 	if c.h.o.Usage != nil && ns.Role.Includes(stele.RoleReader) {
@@ -44,7 +44,9 @@ func (c *call) space(ns registrar.FoundNamespace) (deskpage.Space, error) {
 func (c *call) choices(chosen string, write bool) (v deskpage.Choice, err error) {
 	q := registrar.NamespaceQuery{Limit: maxChoices}
 	if write {
-		q.Role, q.Match = stele.RoleEditor, func(ns *stele.Namespace) bool { return ns.Delegate == "" && !ns.IsSealed() && !ns.IsRead() }
+		q.Role, q.Match = stele.RoleEditor, func(ns *stele.Namespace) bool {
+			return ns.Delegate == "" && !ns.IsSealed() && !ns.IsRead() && !ns.IsSilent()
+		}
 	}
 	list, more, err := c.h.o.Registrar.FindNamespaces(c.ctx, q)
 	v.Many, v.Chosen = more, chosen
@@ -111,7 +113,11 @@ func (c *call) needs() (list []deskpage.Need, err error) {
 			return nil, err
 		}
 		if n := len(reserved.Records); n > 0 {
-			list = append(list, deskpage.Need{Text: c.language.Text("need.reserved", "count", n), Action: c.language.Text("need.look"),
+			key := "need.reserved"
+			if reserved.Next != 0 {
+				key = "need.reserved-least"
+			}
+			list = append(list, deskpage.Need{Text: c.language.Text(key, "count", n), Action: c.language.Text("need.look"),
 				URL: Root + "names?state=reserved&until=" + c.h.o.Now().Add(-longReserved).UTC().Format(time.DateOnly)})
 		}
 	}
@@ -189,5 +195,6 @@ func (c *call) namespaces() error {
 		last := list[len(list)-1].Key()
 		v.Next = Root + "namespaces?" + url.Values{"text": {text}, "after": {last.Scheme + " " + last.Prefix}}.Encode()
 	}
+	v.Same = []deskpage.Same{c.sameCommand("ns", "ls"), c.sameRead("namespaces", nil)}
 	return c.show(http.StatusOK, "namespaces", v)
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stele-id/stele"
 )
@@ -93,4 +94,27 @@ func TestQuota(t *testing.T) {
 		b.make(url.Values{"target.0.url": {"https://example.org/1"}})
 	}
 	b.get("/.desk/").has(200, "ark:12345/x5 has 2 of the 2 names that it may have.")
+}
+
+// TestLongReserved: the first page counts the names that are reserved for long, and says so if there are more than it reads.
+func TestLongReserved(t *testing.T) {
+	s := newSite(t)
+	reserve := func(n int) {
+		must(s.r.Register(s.admin, &stele.Record{ID: must(s.names.Parse(fmt.Sprintf("ark:12345/x5r%d", n)))(t), State: stele.Reserved}))(t)
+	}
+	for n := range homeRows {
+		reserve(n)
+	}
+	s.now = s.now.Add(longReserved + 48*time.Hour)
+	says := fmt.Sprintf("%d names are reserved for more than 90 days.", homeRows)
+	if p := s.as("ed").get("/.desk/").has(200, says); strings.Contains(p.main(), "At least") {
+		t.Error("all were counted")
+	}
+	s.now = s.now.Add(-longReserved - 48*time.Hour)
+	reserve(homeRows)
+	s.now = s.now.Add(longReserved + 48*time.Hour)
+	b := s.as("ed")
+	b.get("/.desk/").has(200, "At least "+says)
+	b.lang = "pt-BR"
+	b.get("/.desk/").has(200, fmt.Sprintf("Pelo menos %d nomes estão reservados", homeRows))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/web/deskpage"
@@ -61,8 +62,11 @@ func (c *call) tsigPage(name, algorithm string) (*deskpage.TSIGKeys, error) {
 		v.Algorithms = append(v.Algorithms, deskpage.Option{Value: a, Text: a, Chosen: a == algorithm})
 	}
 	example := cmp.Or(name, "secondary1.example.org")
-	v.Same = []deskpage.Same{{Label: c.language.Text("same.command"), Text: "stele zone tsig add " + shellWord(example)},
-		{Label: c.language.Text("same.api"), Text: `curl -H "Authorization: Bearer $STELE_TOKEN" ` + c.base() + "/api/v1/tsig"}}
+	words := []string{"zone", "tsig", "add", example}
+	if algorithm != "" {
+		words = append(words, "--algorithm", algorithm)
+	}
+	v.Same = []deskpage.Same{c.sameCommand(words...), c.sameRequest(http.MethodPost, "tsig", apijson.JSON, apijson.NewTSIGKey{Name: example, Algorithm: algorithm})}
 	return v, nil
 }
 

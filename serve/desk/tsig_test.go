@@ -12,7 +12,7 @@ import (
 func TestTSIG(t *testing.T) {
 	s, _ := newZonedSite(t)
 	b := s.as("admin")
-	b.get("/.desk/tsig").has(200, "TSIG keys", "hmac-sha512", "stele zone tsig add secondary1.example.org")
+	b.get("/.desk/tsig").has(200, "TSIG keys", "hmac-sha512", "stele zone tsig add secondary1.example.org", "curl -X POST", "{&#34;name&#34;:&#34;secondary1.example.org&#34;}")
 	b.post("/.desk/tsig", url.Values{"name": {"no name!"}, "algorithm": {"hmac-sha256"}}).has(422, `value="no name!"`, `aria-describedby="name-problem"`)
 	b.post("/.desk/tsig", url.Values{"name": {"ns2.example.net"}, "algorithm": {"md5"}}).has(422, "is not an algorithm")
 	p := b.post("/.desk/tsig", url.Values{"name": {" NS2.example.net "}, "algorithm": {"hmac-sha512"}}).has(200, "BIND", "Knot", "NSD", "ns2.example.net.", "secret &#34;", "It is not shown again")

@@ -53,6 +53,9 @@ type asked struct {
 	qtype  uint16
 	signed bool                   // signatures are wanted
 	afford func(exists bool) bool // whether the signing budget has room for them, for a name that exists or not; nil: it has
+
+	zone authority     // in which the name is; nil: to be found
+	node *publish.Node // what stands at the name; nil: to be looked up
 }
 
 // result is an answer before it is packed.
@@ -73,9 +76,12 @@ type result struct {
 // resolve answers a question (RFC 1034, section 4.3.2). The zones have no wildcards, and
 // this server has all zones inside them, so a name that they lack does not exist.
 func resolve(ctx context.Context, from source, a asked) (*result, error) {
-	z, err := from.find(ctx, a.name)
-	if err != nil {
-		return nil, err
+	z := a.zone
+	if z == nil {
+		var err error
+		if z, err = from.find(ctx, a.name); err != nil {
+			return nil, err
+		}
 	}
 	if z == nil {
 		return &result{rcode: dns.RcodeRefused}, nil
@@ -89,9 +95,14 @@ func resolve(ctx context.Context, from source, a asked) (*result, error) {
 			return r, err
 		}
 	}
-	n, err := z.Lookup(ctx, a.name)
-	if err != nil {
-		return nil, err
+	var n publish.Node
+	if a.node != nil {
+		n = *a.node
+	} else {
+		var err error
+		if n, err = z.Lookup(ctx, a.name); err != nil {
+			return nil, err
+		}
 	}
 	if s := z.Signer(); s != nil {
 		n.Records = append(n.Records[:len(n.Records):len(n.Records)], s.ApexRecords(a.name)...)

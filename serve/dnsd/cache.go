@@ -133,7 +133,9 @@ func (c *cache) put(name []byte, hash uint64, qtype uint16, epoch uint32, p *pac
 		topic ^= 1 << 31 // they are like each other, and unlike those without signatures
 	}
 	k := kept{packed: p, qtype: qtype, epoch: epoch}
-	k.stored, k.dictionary = c.words.shorten(topic, p.body)
+	room := c.words.takeRoom()
+	defer c.words.giveRoom(room)
+	k.stored, k.dictionary = c.words.shorten(topic, p.body, *room)
 	r.put(name, cacheKey(hash, qtype, p.signed), &k)
 }
 

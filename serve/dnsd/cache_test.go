@@ -136,7 +136,7 @@ func TestDictionaries(t *testing.T) {
 	sum := 0
 	for i := range 1000 {
 		body := answer(i)
-		short, number := d.shorten(7, body)
+		short, number := d.shorten(7, body, nil)
 		if number == 0 {
 			if string(short) != string(body) {
 				t.Fatalf("%d: %q became %q without a dictionary", i, body, short)
@@ -157,7 +157,7 @@ func TestDictionaries(t *testing.T) {
 	}
 	for topic := range uint32(2 * maxDictionaries) {
 		for range enoughAnswers + 1 {
-			d.shorten(topic, answer(int(topic)))
+			d.shorten(topic, answer(int(topic)), nil)
 		}
 	}
 	if n := len(*d.list.Load()) - 1; n != maxDictionaries {

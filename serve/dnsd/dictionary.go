@@ -17,6 +17,7 @@ type dictionaries struct {
 	mu      sync.Mutex
 	lessons map[uint32]*lesson         // by topic
 	list    atomic.Pointer[[]*s2.Dict] // by number; 0 is not a dictionary
+	rooms   sync.Pool                  // of *[]byte, in which bodies are shortened
 }
 
 // lesson is what is learned of a topic: answers until there are enough, then the
@@ -44,8 +45,8 @@ func newDictionaries() *dictionaries {
 }
 
 // shorten returns a body as it is kept, and the number of the dictionary that it needs
-// to be read again; 0 if it is kept as it is.
-func (d *dictionaries) shorten(topic uint32, body []byte) ([]byte, uint8) {
+// to be read again; 0 if it is kept as it is. The result may be in room.
+func (d *dictionaries) shorten(topic uint32, body, room []byte) ([]byte, uint8) {
 	if len(body) < minShortened || len(body) > maxShortened {
 		return body, 0
 	}
@@ -53,12 +54,23 @@ func (d *dictionaries) shorten(topic uint32, body []byte) ([]byte, uint8) {
 	if number == 0 {
 		return body, 0
 	}
-	short := (*d.list.Load())[number].Encode(nil, body)
+	short := (*d.list.Load())[number].Encode(room, body)
 	if len(short) >= len(body) {
 		return body, 0
 	}
 	return short, number
 }
+
+// takeRoom returns memory for shorten, which giveRoom takes back.
+func (d *dictionaries) takeRoom() *[]byte {
+	if room, ok := d.rooms.Get().(*[]byte); ok {
+		return room
+	}
+	room := make([]byte, s2.MaxEncodedLen(maxShortened))
+	return &room
+}
+
+func (d *dictionaries) giveRoom(room *[]byte) { d.rooms.Put(room) }
 
 // learn returns the number of a topic's dictionary, or 0 if there is none yet. The
 // body is part of it then.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/trace"
 )
 
 // peer is the client that asks.
@@ -34,6 +35,8 @@ type worker struct {
 	name    []byte // of the question, in lower case
 	hash    uint64 // of name
 	scratch []byte // where answers are packed
+	first   first
+	lookup  lookup
 
 	cookie    [cookieSize]byte // for the client
 	hasCookie bool
@@ -193,19 +196,27 @@ func (w *worker) find(dst []byte, limit int, now time.Time) ([]byte, packed) {
 		return dst, packed{}
 	}
 	w.tally.misses.Add(1)
+	_, span := w.s.o.Tracer.Begin(w.ctx, trace.Server, "dns")
 	p, err := w.make(now)
 	switch {
 	case errors.Is(err, errBusy):
 		w.tally.busy.Add(1)
+		p = packed{rcode: dns.RcodeServerFailure}
 		if !w.tcp {
-			return dst, packed{tc: true} // over TCP the client's address is verified
+			p = packed{tc: true} // over TCP the client's address is verified
 		}
-		return dst, packed{rcode: dns.RcodeServerFailure}
 	case err != nil:
 		w.s.failures.log(w.s.o.Log, now, "err", err)
-		return dst, packed{rcode: dns.RcodeServerFailure}
+		p = packed{rcode: dns.RcodeServerFailure}
+	default:
+		dst, p = p.appendTo(dst, limit)
 	}
-	return p.appendTo(dst, limit)
+	if span != nil {
+		span.Text("dns.question.type", dns.TypeToString[w.q.qtype])
+		span.Text("dns.rcode", dns.RcodeToString[int(p.rcode)])
+		span.End(err)
+	}
+	return dst, p
 }
 
 // remembered appends the answer that is known already, if there is one.
@@ -227,13 +238,21 @@ func (w *worker) remembered(dst []byte, limit int, now time.Time) (_ []byte, p p
 func (w *worker) make(now time.Time) (packed, error) {
 	c := w.s.cache
 	epoch, chains := c.epoch(w.hash), c.chains.Load() // before anything is looked at
+	ctx := w.lookup.context(w.ctx, now, w.s.o.LookupTimeout)
+	a := asked{qtype: w.q.qtype, signed: w.q.do}
+	if p, ok, err := w.makeFirst(ctx, now, &a); ok || err != nil {
+		if err == nil {
+			c.put(w.name, w.hash, w.q.qtype, epoch, &p)
+		}
+		return p, err
+	}
 	name, _, err := dns.UnpackDomainName(w.name, 0)
 	if err != nil {
 		return packed{}, err
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, w.s.o.LookupTimeout)
-	defer cancel()
-	r, err := resolve(ctx, w.s.source, asked{name, w.q.qtype, w.q.do, func(exists bool) bool { return w.s.budget.take(now, exists, w.tcp) }})
+	a.name = name
+	a.afford = func(exists bool) bool { return w.s.budget.take(now, exists, w.tcp) }
+	r, err := resolve(ctx, w.s.source, a)
 	if err != nil {
 		return packed{}, err
 	}

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/trace"
 )
 
 // brief is an answer in one line: what counts of it.
@@ -351,6 +354,34 @@ func TestFailures(t *testing.T) {
 	d.from.fail = nil
 	if got := brief(d.ask(question("b.paradisec.example.", dns.TypeA), someone)); got != "NXDOMAIN aa authority:SOA" {
 		t.Errorf("after the failure: %s", got)
+	}
+}
+
+// TestSpan: the span of a question has the code of the answer that the client gets.
+func TestSpan(t *testing.T) {
+	tracer := trace.NewTracer(trace.Options{Sample: 1, IDs: trace.NewIDs([32]byte{7}), Now: time.Now})
+	d := newOfflineServer(t, Options{Tracer: tracer})
+	for _, tt := range []struct {
+		name   string
+		fail   error
+		rcode  string
+		failed bool
+	}{
+		{"ns1.paradisec.example.", nil, "NOERROR", false},
+		{"b.paradisec.example.", nil, "NXDOMAIN", false},
+		{"other.example.", nil, "REFUSED", false},
+		{"c.paradisec.example.", errors.New("the disk is gone"), "SERVFAIL", true},
+	} {
+		d.from.fail = tt.fail
+		r := d.ask(question(tt.name, dns.TypeA), someone)
+		span := <-tracer.Waiting()
+		told := make(map[string]string)
+		for _, a := range span.Attributes {
+			told[a.Key] = a.Text
+		}
+		if told["dns.rcode"] != tt.rcode || dns.RcodeToString[r.Rcode] != tt.rcode || told["dns.question.type"] != "A" || span.Failed != tt.failed {
+			t.Errorf("%s: the answer is %s, and the span %+v", tt.name, dns.RcodeToString[r.Rcode], span)
+		}
 	}
 }
 

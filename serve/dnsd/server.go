@@ -22,6 +22,7 @@ import (
 	"github.com/stele-id/stele/internal/datagram"
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/trace"
 )
 
 // Options configure a Server. Zones and Now must be set.
@@ -29,6 +30,9 @@ type Options struct {
 	Zones *publish.Zones
 	Now   func() time.Time // must be the real time: connections end by it
 	Log   *slog.Logger     // of what the operator should look into; nothing is logged if nil
+
+	// Tracer records answers for which the registry is asked; nil: it is off.
+	Tracer *trace.Tracer
 
 	Sockets       int           // UDP sockets; 0: as many as there are processors to use
 	CacheBytes    int           // for packed answers; 0: 256 MiB, of which it takes what it uses

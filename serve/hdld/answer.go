@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-id/stele/handles"
 	"github.com/stele-id/stele/internal/limit"
+	"github.com/stele-id/stele/trace"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -98,10 +99,13 @@ func (s *Server) work(ctx context.Context, q *call) bool {
 	if q.sent == 0 {
 		q.sent = len(q.raw)
 	}
+	ctx, span := s.o.Tracer.Begin(ctx, trace.Server, "handle")
 	if err = s.enter(q); err == nil {
 		q.operation = q.m.Header.Operation
 		err = s.dispatch(ctx, q)
 	}
+	span.Number("stele.handle.operation", int64(q.operation))
+	span.End(err)
 	if err != nil {
 		s.fail(ctx, q, err)
 	}
@@ -195,7 +199,7 @@ func (s *Server) fail(ctx context.Context, q *call, err error) {
 		code, text = wrong.Response, wrong.Error()
 	}
 	if code == hdl.ServerError {
-		s.o.Log.Error("a request of the Handle protocol failed", "operation", uint32(q.operation), "err", err)
+		s.o.Log.Error("a request of the Handle protocol failed", "operation", uint32(q.operation), "request", q.m.Envelope.Request, "err", err) // the id is the client's own
 	}
 	body := hdl.ErrorBody{Text: []byte(text)}
 	octets := body.Append(nil, q.version())

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/handles"
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/wire/hdl"
@@ -24,6 +25,9 @@ type operation interface {
 func (s *Server) administrate(ctx context.Context, q *call, op operation) error {
 	if q.via == viaUDP && !s.o.AdminUDP && q.operation != hdl.Resolve {
 		return errNotAdmin
+	}
+	if s.o.Frozen != nil {
+		return refuse(hdl.NotPermitted, stele.Reason(s.o.Frozen).Error())
 	}
 	if err := op.begin(ctx); err != nil {
 		return err

@@ -29,7 +29,7 @@ type step struct {
 }
 
 // exchanges reads a recording.
-func exchanges(t *testing.T, name string) (list []*exchange) {
+func exchanges(t testing.TB, name string) (list []*exchange) {
 	t.Helper()
 	var at *exchange
 	keys := make(map[uint32][]byte)

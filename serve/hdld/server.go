@@ -22,6 +22,7 @@ import (
 	"github.com/stele-id/stele/handles"
 	"github.com/stele-id/stele/internal/datagram"
 	"github.com/stele-id/stele/internal/limit"
+	"github.com/stele-id/stele/trace"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -31,6 +32,9 @@ type Options struct {
 	Now     func() time.Time // must be the real time: connections end by it
 	Rand    io.Reader
 	Log     *slog.Logger // nothing is logged if nil
+
+	// Tracer records requests whose answers are not kept; nil: it is off.
+	Tracer *trace.Tracer
 
 	// Site returns the site that this server belongs to, as clients see it, and the key whose public half it
 	// has. Without a key nothing is certified and no session is set up. May be called at any time; it
@@ -44,6 +48,10 @@ type Options struct {
 	// AdminUDP says that UDP is an interface for administration too. In HS_SITE it usually is one for
 	// queries only, as the reference sets it up.
 	AdminUDP bool
+
+	// Frozen is the error by which what administrators ask for is refused, if the registry is a frozen archive ([stele.Frozen]); nil: it is
+	// not.
+	Frozen error
 
 	// Addresses: the audit trail has the addresses of clients.
 	Addresses bool

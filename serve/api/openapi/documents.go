@@ -127,6 +127,12 @@ type signingKeyDocument struct {
 	Note      string    `json:"note,omitempty" maxLength:"255" doc:"For people."`
 }
 
+type namedHeirDocument struct {
+	Registry string `json:"registry" maxLength:"300" doc:"The registry, by the origin of its log." example:"heir.example.org/.log"`
+	Address  string `json:"address" maxLength:"2000" doc:"Where its resolver is: a URL that a name is appended to." example:"https://heir.example.org/"`
+	Days     int    `json:"days" minimum:"30" maximum:"36500" doc:"On how many different days it has to have asked for a checkpoint of this registry's log, one after the other, without getting one."`
+}
+
 type handOverDocument struct {
 	State   string    `json:"state" enum:"offered,sealed,forwarded" doc:"Offered: the heir is named. Sealed: no names are minted or registered, and no record changes. Forwarded: requests are redirected to the heir."`
 	Heir    string    `json:"heir" maxLength:"300" doc:"The registry that takes over, by the origin of its log."`
@@ -144,6 +150,8 @@ type adoptionDocument struct {
 	At      time.Time `json:"at,omitzero" doc:"When the bundle was adopted."`
 	By      string    `json:"by,omitempty" maxLength:"255"`
 	Reading bool      `json:"reading,omitempty" doc:"Names are resolved here, and neither minted nor registered."`
+	Silent  bool      `json:"silent,omitempty" doc:"The giver fell silent, and had agreed to that. Records are changed here; names are not made until an administrator says that the giver has ended."`
+	Ended   time.Time `json:"ended,omitzero" doc:"When an administrator said so."`
 }
 
 // Namespace is a namespace as it is shown.
@@ -169,6 +177,7 @@ type Namespace struct {
 	Publication *publicationDocument `json:"publication,omitempty" doc:"How it is published in the DNS."`
 	Grants      []grantDocument      `json:"grants,omitempty" maxItems:"1000" doc:"Who has which role there, and in all below it."`
 	Keys        []signingKeyDocument `json:"keys,omitempty" maxItems:"16" doc:"Public keys by which its records, and those of all below it, are signed. None is ever removed."`
+	Heirs       []namedHeirDocument  `json:"heirs,omitempty" maxItems:"8" doc:"The registries that may take it over, with all below it, when this one falls silent. One that names none has those of the namespace above it."`
 	HandOver    *handOverDocument    `json:"handOver,omitempty" readOnly:"true" doc:"How far it is handed over to another registry."`
 	Adoptions   []adoptionDocument   `json:"adoptions,omitempty" maxItems:"100" readOnly:"true" doc:"From which registries it was taken over, the oldest first."`
 	Version     uint64               `json:"version,omitempty" readOnly:"true"`
