@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/web/language"
@@ -31,6 +32,15 @@ type Face struct {
 
 	// Texts are the operator's, by their names ("about", "help", "imprint") and by language.
 	Texts map[string]map[string]string
+
+	// Archive says that the site is a frozen archive; nil: it is not. No user can sign in then.
+	Archive *Archive
+}
+
+// Archive is what a frozen archive is of: a registry, by the name of its log, as it was at a time.
+type Archive struct {
+	Of string
+	At time.Time
 }
 
 // Limits of what an operator gives.
@@ -77,7 +87,8 @@ func (p *Pages) siteFunctions(l *language.Language) template.FuncMap {
 			}
 			return p.icon
 		},
-		"has": func(name string) bool { return len(p.face.Texts[name]) > 0 },
+		"archive": func() *Archive { return p.face.Archive },
+		"has":     func(name string) bool { return len(p.face.Texts[name]) > 0 },
 		"contact": func() *Name {
 			if c := p.face.contact(); c.Text != "" {
 				return &c

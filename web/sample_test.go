@@ -140,7 +140,9 @@ func views(t reporter, say func(string) string) map[string]any {
 			Schemas:  []APISchema{{say("Record"), []APIField{{say("id"), "", say("text"), "", say("The identifier."), true}, {say("like"), "", say("list of Record"), say("Record"), "", false}}}},
 			Problems: []APIProblem{{say("not-found"), 404, say("There is no such thing")}},
 		},
-		"about":   &About{Frame: Frame{Section: "about"}, Text: ParseText("# Rivers\n\nOf *all* **kinds**, `by` [name](https://example.org/).\n\n- one\n- two\n"), Levels: []stele.Level{stele.Stable, stele.Unstated}, States: []stele.State{stele.Active}, Schemes: []string{say("ark")}},
+		"about": &About{Frame: Frame{Section: "about"}, Text: ParseText("# Rivers\n\nOf *all* **kinds**, `by` [name](https://example.org/).\n\n- one\n- two\n"), Levels: []stele.Level{stele.Stable, stele.Unstated}, States: []stele.State{stele.Active}, Schemes: []string{say("ark")}},
+		"docs": &Docs{Frame: Frame{Section: "docs"}, Title: say("The registry"), Body: "<h1>The registry</h1>\n<h2 id=\"registering\">Registering</h2>\n<p>Text.</p>",
+			Groups: []DocsGroup{{Title: say("Names"), Pages: []DocsPage{{Name: Name{say("Identifiers"), "/.docs/identifiers"}}, {Name: Name{say("The registry"), "/.docs/registry"}, Current: true, Contents: []Name{{say("Registering"), "#registering"}}}}}}},
 		"imprint": &About{Frame: frame, Page: say("Imprint"), Text: []Block{{Kind: "h2", Spans: []Span{{Text: say("Us")}}}, {Kind: "h3", Spans: []Span{{Kind: "em", Text: say("Where")}}}, {Kind: "p", Spans: []Span{{Kind: "code", Text: say("here")}}}, {Kind: "ul", Items: [][]Span{{{Text: say("item")}}}}}},
 		"explain": &Explanation{Frame: frame, Given: say("ark:/12345/x5-rivers/1"), ID: say("ark:12345/x5rivers/1"), Answer: say("redirect to https://example.org/rivers.html/1"),
 			URL: say("https://example.org/rivers.html/1"), Status: 302, Targets: targets, Info: say("/.info/ark:12345/x5rivers"),
@@ -174,6 +176,8 @@ func write(t reporter, p *Pages, view any) string {
 		err = p.About(&b, v)
 	case *Use:
 		err = p.Usage(&b, v)
+	case *Docs:
+		err = p.Docs(&b, v)
 	case *Log:
 		err = p.Log(&b, v)
 	case *Protocol:

@@ -13,7 +13,7 @@ import (
 type Frame struct {
 	Language *language.Language // in which the page is; the site's first one if nil
 	Here     string             // path and query of the page, for links that come back to it; may be empty
-	Section  string             // of the navigation, where the page is: "home", "about", "api"; may be empty
+	Section  string             // of the navigation, where the page is: "home", "about", "api", "docs"; may be empty
 	Query    string             // what stands in the form; may be empty
 }
 
@@ -181,6 +181,7 @@ type Problem struct {
 	Title     string   // a few words: "Too many requests"
 	Detail    string   // what happened, and what to do
 	Available []string // media types to choose from; may be empty
+	Request   string   // id of the request, for the operator; may be empty
 }
 
 // Choices is the view of several targets.

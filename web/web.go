@@ -15,6 +15,7 @@ package web
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"embed"
 	"fmt"
 	"hash/fnv"
@@ -49,25 +50,27 @@ type Pages struct {
 	catalog   *language.Catalog
 	face      Face
 	templates map[string]map[string]*template.Template // by language and name
-	assets    map[string]asset
+	assets    map[string]Asset
 	styles    []string // paths
 	icon      string
 	script    string // of the page about links
 	logo      string // "" if the site has none
 }
 
-type asset struct {
-	content   []byte
-	mediaType string
+// Asset is a file that pages refer to. Callers do not change its content. It has no secrets, so that it may be sent compressed.
+type Asset struct {
+	Content   []byte
+	Gzipped   []byte // the content, compressed by gzip; nil if that is not smaller
+	MediaType string
 }
 
 // The pages, by the names of their templates.
-var pageNames = [...]string{"info", "gone", "missing", "problem", "choices", "home", "explain", "api", "about", "protocol", "usage", "log"}
+var pageNames = [...]string{"info", "gone", "missing", "problem", "choices", "home", "explain", "api", "about", "protocol", "usage", "log", "docs"}
 
 // New reads the embedded templates, for the languages of a catalog, and gives them the face of a
 // site. It fails if the face is wrong.
 func New(catalog *language.Catalog, face Face) (*Pages, error) {
-	p := &Pages{catalog: catalog, face: face, templates: make(map[string]map[string]*template.Template), assets: make(map[string]asset)}
+	p := &Pages{catalog: catalog, face: face, templates: make(map[string]map[string]*template.Template), assets: make(map[string]Asset)}
 	style, err := p.AddAsset(files, "assets/stele.css", "text/css; charset=utf-8")
 	if err != nil {
 		return nil, err
@@ -127,8 +130,19 @@ func (p *Pages) addContent(name string, content []byte, mediaType string) string
 	h.Write(content)
 	base, ext, _ := strings.Cut(name, ".")
 	public := fmt.Sprintf("%s.%016x.%s", base, h.Sum64(), ext)
-	p.assets[public] = asset{content, mediaType}
+	p.assets[public] = Asset{content, gzipped(content), mediaType}
 	return AssetPath + public
+}
+
+// gzipped compresses a file; nil if that does not make it smaller.
+func gzipped(content []byte) []byte {
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is one that it knows
+	_, _ = w.Write(content)                               // a buffer takes all
+	if _ = w.Close(); b.Len() >= len(content) {
+		return nil
+	}
+	return b.Bytes()
 }
 
 // StylePaths returns the paths of the style sheets: the one of all sites, and the colours of this
@@ -162,10 +176,10 @@ func (p *Pages) Contact() Name { return p.face.contact() }
 func Functions() template.FuncMap { return maps.Clone(functions) }
 
 // Asset returns a file that pages refer to, by its name below [AssetPath]. The file of a name
-// never changes. The caller must not change the content.
-func (p *Pages) Asset(name string) (content []byte, mediaType string, ok bool) {
-	a, ok := p.assets[name]
-	return a.content, a.mediaType, ok
+// never changes.
+func (p *Pages) Asset(name string) (a Asset, ok bool) {
+	a, ok = p.assets[name]
+	return a, ok
 }
 
 // Info writes the page about an identifier.

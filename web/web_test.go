@@ -194,7 +194,7 @@ func TestLinks(t *testing.T) {
 	}
 	want := []string{"#main", "/", "/", "/.about", "/api/v1", "/.desk/", "https://example.org/rivers.html", "ftp://ftp.example.org/rivers.zip",
 		"https://example.org/rivers.xml?a=1&b=2", "https://example.org/promise", "https://example.org/x", "/.info/ark:12345/x5rivers",
-		"/.about", "/.language/pt-BR?next=%2F.info%2Fark%3A12345%2Fx5rivers"}
+		"/.about", "/.docs/", "/.language/pt-BR?next=%2F.info%2Fark%3A12345%2Fx5rivers"}
 	if diff := cmp.Diff(want, hrefs); diff != "" {
 		t.Errorf("links (-want +got):\n%s", diff)
 	}
@@ -316,8 +316,9 @@ func TestAssets(t *testing.T) {
 				continue
 			}
 			seen++
-			content, mediaType, ok := p.Asset(name)
-			if !ok || len(content) == 0 || mediaType == "" {
+			a, ok := p.Asset(name)
+			content := a.Content
+			if !ok || len(content) == 0 || a.MediaType == "" {
 				t.Errorf("%s is not there", name)
 			}
 			if bytes.Contains(content, []byte("@import")) || bytes.Contains(content, []byte("url(")) {
@@ -329,7 +330,7 @@ func TestAssets(t *testing.T) {
 		t.Errorf("the page refers to %d assets, not to style, icon and icon", seen)
 	}
 	for _, name := range []string{"", "stele.css", "../web.go", "assets/stele.css"} {
-		if _, _, ok := p.Asset(name); ok {
+		if _, ok := p.Asset(name); ok {
 			t.Errorf("Asset(%q) is there", name)
 		}
 	}

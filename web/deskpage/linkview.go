@@ -16,19 +16,20 @@ type Links struct {
 	Settings    LinkSettings
 	Damaged     string // why the settings can't be read; "" if they can
 
-	Names      uint64
-	Waiting    int  // targets that were never checked
-	Done       int  // per cent of the names that were
-	Partial    bool // there are more findings than were counted
-	Kinds      []LinkKind
-	Dead       []LinkHost
-	Sampled    []LinkHost
-	Moved      []LinkHost // whose names have new addresses
-	Groups     []LinkGroup
-	Kind, Host string // of the filter
-	Filtered   bool
-	Next       string // URL of the next page; "" on the last one
-	CSV        string
+	Names       uint64
+	Waiting     int  // targets that were never checked
+	WaitingMore bool // there are more of them
+	Done        int  // per cent of the names that were
+	Partial     bool // there are more findings than were counted
+	Kinds       []LinkKind
+	Dead        []LinkHost
+	Sampled     []LinkHost
+	Moved       []LinkHost // whose names have new addresses
+	Groups      []LinkGroup
+	Kind, Host  string // of the filter
+	Filtered    bool
+	Next        string // URL of the next page; "" on the last one
+	CSV         string
 }
 
 // Accept is the page that gives targets of a host the addresses to which they have moved, after a look.
@@ -102,7 +103,9 @@ type LinkRow struct {
 	Checked, Now   time.Time
 	Back           string // path of the page, to which a form comes back
 	Edit           string // URL of the form, with the proposal filled in
+	Add            bool   // the proposal is the archived copy, as a further target
 	Withdraw       string // URL; "" if that is not proposed
-	Look           bool   // the user may say what they saw
+	Look           bool   // the user may have it checked
+	Says           bool   // the user may say what they saw
 	Answer         string // what stands for the answer that is shown
 }

@@ -51,6 +51,7 @@ type Preview struct {
 	Kind       string // that is shown; "" for all
 	RejectsURL string // of the rows that can't be used, as a file
 	Mine       string // URL of the page
+	Seen       string // mark of the file and its settings as they are shown
 	New        int    // records that are made
 	Changed    int    // records that change
 	Typed      Field  // that number, which is typed for a great change

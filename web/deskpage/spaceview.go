@@ -32,6 +32,8 @@ type Namespace struct {
 	LinksURL string // of the page about where names lead; "" if there is none for the user
 	Checked  bool   // targets are checked
 
+	KeepingURL string // of the page about promises and heirs; "" of the root of a scheme
+
 	ZoneURL string // "" if the server publishes nothing
 	Zone    string // "" if it is not published
 	Signed  bool

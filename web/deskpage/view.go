@@ -223,13 +223,16 @@ type Edit struct {
 	Aliases             []string
 	Alias               Field
 	Readers             Field
-	Theirs              []string // what another user changed meanwhile
+	Theirs              []string      // what another user changed meanwhile
+	TheirFields         []FieldChange // what the fields say since, and what they said
 	TheirVersion        uint64
 	History             []Version
 	QR                  string // URL
 	Labels              string // URL
 	Citations           []Citation
-	Use                 *UseCard // nil if the user may not see it
+	Use                 *UseCard  // nil if the user may not see it
+	Links               []LinkRow // what is known of the targets; nil if the user may not see it
+	OnlyFirst           int       // how many first targets are checked; 0 if all are
 	LanguageTags, Types []string
 }
 
@@ -270,8 +273,7 @@ type Citation struct{ Style, Text string }
 // Label is what is stuck on a thing: its name as a QR code and as text.
 type Label struct {
 	Title, ID, Address string
-	Size               int    // of the code
-	Path               string // of its dark dots
+	QR                 string // URL
 }
 
 // Labels is a sheet of labels to be printed.
@@ -436,8 +438,9 @@ type MadeToken struct {
 // Failure is the page of an error.
 type Failure struct {
 	Frame
-	Status int
-	Text   string
+	Status  int
+	Text    string
+	Request string // id of the request, for the operator; may be empty
 }
 
 // NextVersion returns the number that the record has after it is saved.

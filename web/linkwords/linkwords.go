@@ -4,6 +4,7 @@
 package linkwords
 
 import (
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,20 @@ func Kinds() []string {
 
 // Kind returns the word for what a finding is about.
 func Kind(l *language.Language, kind string) string { return l.Text("linkkind." + kind) }
+
+// Form returns the path of the form of a record at the desk, at the target of a finding, with what the finding proposes filled in: the new
+// address of a target that moved, or the archived copy of one that leads nowhere. Nothing changes before a user saves the form.
+func Form(f *apijson.LinkFinding) string {
+	number := strconv.Itoa(f.Target)
+	path := "/.desk/record?id=" + url.QueryEscape(f.ID)
+	switch kind := f.Kind(); {
+	case f.State == "moved" && f.Final != "":
+		path += "&take=" + number
+	case (kind == "broken" || kind == "gone") && f.Copy != "":
+		path += "&copy=" + number
+	}
+	return path + "#target-" + number + "-url"
+}
 
 // Seen says what was seen at a target.
 func Seen(l *language.Language, f *apijson.LinkFinding) string {
