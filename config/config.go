@@ -280,6 +280,10 @@ func keyLines(text []byte) map[string]int {
 		IssuerScopes struct{} `toml:"issuer-scopes"`
 		IssuerClaim  struct{} `toml:"issuer-groups-claim"`
 		IssuerEnter  struct{} `toml:"issuer-enter"`
+		Escrow       struct{} `toml:"escrow"`
+		EscrowNames  struct{} `toml:"escrow-prefixes"`
+		EscrowEvery  struct{} `toml:"escrow-every"`
+		EscrowKeys   struct{} `toml:"escrow-credentials"`
 	}{}} {
 		err := gotoml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(known)
 		strict, ok := errors.AsType[*gotoml.StrictMissingError](err)

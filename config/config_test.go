@@ -89,6 +89,10 @@ var needs = map[string]string{
 	"issuer-groups-claim": oneIssuer,
 	"issuer-group":        oneIssuer + "\nissuer-groups-claim.campus = 'groups'",
 	"issuer-enter":        oneIssuer,
+	"escrow":              "escrow-credentials.vault = '/etc/stele/vault.key'",
+	"escrow-prefixes":     "escrow.vault = 'file:///mnt/vault'",
+	"escrow-every":        "escrow.vault = 'file:///mnt/vault'",
+	"escrow-credentials":  "escrow.vault = 'file:///mnt/vault'",
 	"redirect-https":      "trusted-proxies = ['127.0.0.1']\nbase = 'https://id.example.org'",
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/audit"
+	"github.com/stele-id/stele/internal/lease"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/scheme/ark"
@@ -287,10 +288,10 @@ func readTimeout(s *Setting, text string) (any, error) {
 	return d, err
 }
 
-// Limits on leases. A server renews one four times in its life, and its clock is not exact.
+// Limits on leases. A server renews one three times in its life, and its clock is not exact.
 const (
 	minLease = time.Second
-	maxLease = time.Hour
+	maxLease = lease.Longest
 )
 
 func readLease(s *Setting, text string) (any, error) {

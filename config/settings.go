@@ -138,9 +138,11 @@ var settings = []Setting{
 	{Name: "link-resolver", kind: offAddressKind, Example: "9.9.9.9:53",
 		What: "second DNS resolver, at an address of its own, that the link checker asks before it takes for sure that a host does not exist; empty: it is never sure, and such hosts count as not answering"},
 	{Name: "link-rules", kind: fileKind, Example: "/etc/stele/walls.json",
-		What: "file of the signs of walls and of pages that say not found, by which the link checker judges answers, instead of the list of the program; empty: that list"},
+		What: "file of the signs of walls and of pages that say not found, by which the link checker judges answers, instead of the list of the program; the server reads it again when it changes; empty: that list"},
 	{Name: "link-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
 		What: "addresses and networks, in addition to public ones, at which the link checker may ask targets; empty: public addresses only"},
+	{Name: "link-own", kind: purlHostsKind, Example: "data.example.org,repository.example.org",
+		What: "hosts, with those below them, that the link checker may ask as often as the owners of namespaces want (stele links set --own); it asks others that owners name once a second at most, and slowly if they are slow; empty: none"},
 	{Name: "link-timegate", kind: timeGateKind, Example: "https://web.archive.org/web",
 		What: "TimeGate of a web archive (RFC 7089), which the link checker asks for copies of pages that are broken or gone, once a week at most; empty: no archive is asked"},
 	{Name: "lsid-data", kind: sizeKind, Usual: "16MiB", Example: "64MiB",
@@ -153,6 +155,12 @@ var settings = []Setting{
 		What: "address of the listener for /metrics (Prometheus) and /debug/pprof, which the public should not reach; empty: none"},
 	{Name: "metrics-token", kind: boolKind, Usual: "false", Example: "true",
 		What: "require a token at the metrics listener: of an administrator, with the scope metrics for /metrics and the scope admin for profiles"},
+	{Name: "trace", kind: collectorKind, Example: "http://127.0.0.1:4318/v1/traces",
+		What: "URL of a collector of OpenTelemetry (OTLP over HTTP, binary) to which the server sends traces of what it does; empty: it traces nothing"},
+	{Name: "trace-sample", kind: shareKind, Usual: "0.1", Example: "1",
+		What: "share of requests that are traced, from 0 to 1; a trusted proxy that sends traceparent decides for its requests"},
+	{Name: "trace-names", kind: boolKind, Usual: "false", Example: "true",
+		What: "send the names that readers ask for, and targets that are checked, with traces; without it traces have routes and schemes only"},
 	{Name: "base", kind: baseKind, Example: "https://id.example.org",
 		What: "public URL of the server, for links to itself; empty: the host of the request, if that is a name in the certificate, the setting host, or the address of the listener; otherwise links are relative"},
 	{Name: "site-name", kind: lineKind, Example: "National Library of Examples",
@@ -197,6 +205,20 @@ var settings = []Setting{
 		What: "addresses and networks, in addition to public ones, at which the server may ask witnesses; empty: public addresses only"},
 	{Name: "handover-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
 		What: "addresses and networks, in addition to public ones, at which the server may ask the heir of a namespace that is handed over; empty: public addresses only"},
+	{Name: "handover-control", kind: controlsKind, Example: "https://www.example.org/",
+		What: "URLs of servers of others that are always there, by which the server finds out that it is not offline itself: a day of silence of a registry whose heir this one is counts only if one of these answers, or another registry that is watched"},
+	{Name: "escrow", kind: escrowKind, Example: "vault=sftp://stele@vault.example.org/srv/stele",
+		What: "places at which the server keeps deposits of the registry: a short name of your choice, and the URL of a folder (file:///FOLDER), of an SFTP server (sftp://USER@HOST/FOLDER) or of a store that speaks S3 (s3://BUCKET/FOLDER?endpoint=https://HOST&region=REGION)"},
+	{Name: "escrow-prefixes", kind: escrowPrefixesKind, Example: "vault=ark:12345,urn:example",
+		What: "prefixes of the names in the deposits at each place, with commas between them; empty: all names"},
+	{Name: "escrow-every", kind: escrowEveryKind, Example: "vault=6h",
+		What: "time after which a deposit is made again at each place, if something has changed, from 1h on; empty: 24h"},
+	{Name: "escrow-credentials", kind: escrowFileKind, Example: "vault=/etc/stele/vault.key",
+		What: "file of the private key for SFTP, or of the keys for S3, of each place, which only the server should be able to read"},
+	{Name: "escrow-known-hosts", kind: fileKind, Example: "/etc/stele/known_hosts",
+		What: "file of the public keys of SFTP servers, as OpenSSH writes it; empty: .ssh/known_hosts in the home folder of the server's user, and /etc/ssh/ssh_known_hosts"},
+	{Name: "escrow-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
+		What: "addresses and networks, in addition to public ones, at which servers that keep deposits may be; empty: public addresses only"},
 	{Name: "harvest-allow", kind: proxiesKind, Example: "10.1.0.0/16,127.0.0.1",
 		What: "addresses and networks, in addition to public ones, at which the server may harvest repositories; empty: public addresses only"},
 	{Name: "oai-mail", kind: lineKind, Example: "ids@example.org",
@@ -255,6 +277,8 @@ var settings = []Setting{
 		What: "how long a client may take to receive an answer"},
 	{Name: "idle-timeout", kind: timeoutKind, Usual: "1m", Example: "30s",
 		What: "how long a connection without a request stays open"},
+	{Name: "fast-redirects", kind: boolKind, Usual: "true", Example: "false",
+		What: "answer plain requests for names over HTTP/1.1 without TLS by a path of the server's own, which uses less CPU time than Go's HTTP server; all other requests go to Go's"},
 	{Name: "log-file", kind: fileKind, Example: "/var/log/stele/stele.log",
 		What: "file to which the server appends log lines, and which it reopens on SIGHUP; empty: standard error"},
 	{Name: "log-level", kind: choiceKind, Usual: "info", Example: "warn", Choices: []string{"debug", "info", "warn", "error"},
@@ -348,12 +372,16 @@ type Values struct {
 	LinkResolver   string            `koanf:"link-resolver"`
 	LinkRules      string            `koanf:"link-rules"`
 	LinkAllow      []string          `koanf:"link-allow"`
+	LinkOwn        []string          `koanf:"link-own"`
 	LinkTimeGate   string            `koanf:"link-timegate"`
 	LSIDData       int64             `koanf:"lsid-data"`
 	LSIDAllow      []string          `koanf:"lsid-allow"`
 	LSIDForeign    bool              `koanf:"lsid-foreign-authorities"`
 	Metrics        string            `koanf:"metrics"`
 	MetricsToken   bool              `koanf:"metrics-token"`
+	Trace          string            `koanf:"trace"`
+	TraceSample    float64           `koanf:"trace-sample"`
+	TraceNames     bool              `koanf:"trace-names"`
 	Base           string            `koanf:"base"`
 	Host           string            `koanf:"host"`
 	PURLHosts      []string          `koanf:"purl-host"`
@@ -371,46 +399,57 @@ type Values struct {
 	LogWitnesses   []string          `koanf:"log-witnesses"`
 	LogAllow       []string          `koanf:"log-witness-allow"`
 	HandOverAllow  []string          `koanf:"handover-allow"`
-	Reverse        bool              `koanf:"reverse"`
-	TTL            time.Duration     `koanf:"ttl"`
-	Status         int               `koanf:"status"`
-	Cache          int64             `koanf:"cache"`
-	RedirectCache  int64             `koanf:"redirect-cache"`
-	DNSCache       int64             `koanf:"dns-cache"`
-	HandleCache    int64             `koanf:"hdl-cache"`
-	DNSRate        int               `koanf:"dns-rate"`
-	DNSConnections int               `koanf:"dns-connections"`
-	DNSPerClient   int               `koanf:"dns-per-client"`
-	DNSSignatures  int               `koanf:"dns-signatures"`
-	APIRate        int               `koanf:"api-rate"`
-	APIBurst       int               `koanf:"api-burst"`
-	JobLease       time.Duration     `koanf:"job-lease"`
-	CostRate       int               `koanf:"cost-rate"`
-	CostBurst      int               `koanf:"cost-burst"`
-	MaxInFlight    int64             `koanf:"max-in-flight"`
-	MaxInFlightOne int64             `koanf:"max-in-flight-per-client"`
-	Grace          time.Duration     `koanf:"grace"`
-	Drain          time.Duration     `koanf:"drain"`
-	MaxConnections int               `koanf:"max-connections"`
-	MaxPerClient   int               `koanf:"max-per-client"`
-	MaxHeader      int64             `koanf:"max-header"`
-	HeaderTimeout  time.Duration     `koanf:"header-timeout"`
-	ReadTimeout    time.Duration     `koanf:"read-timeout"`
-	WriteTimeout   time.Duration     `koanf:"write-timeout"`
-	IdleTimeout    time.Duration     `koanf:"idle-timeout"`
-	LogFile        string            `koanf:"log-file"`
-	LogLevel       string            `koanf:"log-level"`
-	LogFormat      string            `koanf:"log-format"`
-	LogRequests    bool              `koanf:"log-requests"`
-	LogAddresses   bool              `koanf:"log-addresses"`
-	Usage          bool              `koanf:"usage"`
-	UsageInterval  time.Duration     `koanf:"usage-interval"`
-	UsageCut       bool              `koanf:"usage-cut-addresses"`
-	UsageRobots    string            `koanf:"usage-robots"`
-	UsageCountries string            `koanf:"usage-countries"`
-	AuditKeep      time.Duration     `koanf:"audit-keep"`
-	AuditFile      string            `koanf:"audit-file"`
-	AuditSyslog    string            `koanf:"audit-syslog"`
+
+	HandOverControl []string `koanf:"handover-control"`
+
+	Escrow            map[string]string `koanf:"escrow"`
+	EscrowPrefixes    map[string]string `koanf:"escrow-prefixes"`
+	EscrowEvery       map[string]string `koanf:"escrow-every"`
+	EscrowCredentials map[string]string `koanf:"escrow-credentials"`
+	EscrowKnownHosts  string            `koanf:"escrow-known-hosts"`
+	EscrowAllow       []string          `koanf:"escrow-allow"`
+
+	Reverse        bool          `koanf:"reverse"`
+	TTL            time.Duration `koanf:"ttl"`
+	Status         int           `koanf:"status"`
+	Cache          int64         `koanf:"cache"`
+	RedirectCache  int64         `koanf:"redirect-cache"`
+	DNSCache       int64         `koanf:"dns-cache"`
+	HandleCache    int64         `koanf:"hdl-cache"`
+	DNSRate        int           `koanf:"dns-rate"`
+	DNSConnections int           `koanf:"dns-connections"`
+	DNSPerClient   int           `koanf:"dns-per-client"`
+	DNSSignatures  int           `koanf:"dns-signatures"`
+	APIRate        int           `koanf:"api-rate"`
+	APIBurst       int           `koanf:"api-burst"`
+	JobLease       time.Duration `koanf:"job-lease"`
+	CostRate       int           `koanf:"cost-rate"`
+	CostBurst      int           `koanf:"cost-burst"`
+	MaxInFlight    int64         `koanf:"max-in-flight"`
+	MaxInFlightOne int64         `koanf:"max-in-flight-per-client"`
+	Grace          time.Duration `koanf:"grace"`
+	Drain          time.Duration `koanf:"drain"`
+	MaxConnections int           `koanf:"max-connections"`
+	MaxPerClient   int           `koanf:"max-per-client"`
+	MaxHeader      int64         `koanf:"max-header"`
+	HeaderTimeout  time.Duration `koanf:"header-timeout"`
+	ReadTimeout    time.Duration `koanf:"read-timeout"`
+	WriteTimeout   time.Duration `koanf:"write-timeout"`
+	IdleTimeout    time.Duration `koanf:"idle-timeout"`
+	FastRedirects  bool          `koanf:"fast-redirects"`
+	LogFile        string        `koanf:"log-file"`
+	LogLevel       string        `koanf:"log-level"`
+	LogFormat      string        `koanf:"log-format"`
+	LogRequests    bool          `koanf:"log-requests"`
+	LogAddresses   bool          `koanf:"log-addresses"`
+	Usage          bool          `koanf:"usage"`
+	UsageInterval  time.Duration `koanf:"usage-interval"`
+	UsageCut       bool          `koanf:"usage-cut-addresses"`
+	UsageRobots    string        `koanf:"usage-robots"`
+	UsageCountries string        `koanf:"usage-countries"`
+	AuditKeep      time.Duration `koanf:"audit-keep"`
+	AuditFile      string        `koanf:"audit-file"`
+	AuditSyslog    string        `koanf:"audit-syslog"`
 }
 
 // LetsEncrypt is the CA that is asked if no source names another.

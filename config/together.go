@@ -22,6 +22,7 @@ func (c *Config) checkTogether() {
 	c.checkTLS()
 	c.checkIssuers()
 	c.checkMail()
+	c.checkEscrow()
 }
 
 // choosePlace decides between a folder and a database: the source that wins over the

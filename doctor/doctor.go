@@ -8,10 +8,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -182,8 +185,16 @@ func (x *subject) problem(do, code, text string, args ...any) {
 	x.report(Problem, stele.Messagef(code, text, args...), do)
 }
 
-// local returns the URL of the server on this machine; "" if it is not known.
+// local returns the URL of the server on this machine; "" if it is not known. The process that has
+// the folder open wrote down where it answers. The configuration may be that of another server, or
+// none: its default address may be anyone's. If it is the public address that was written down, the
+// configuration knows the nearer one.
 func (x *subject) local() string {
+	if pid, _ := x.holder(); pid != 0 {
+		if _, at := pebble.Holder(x.Place.Folder); at != "" && at != x.Config.Base {
+			return at
+		}
+	}
 	host, port, err := net.SplitHostPort(x.Config.HTTP)
 	if err != nil || port == "0" {
 		return ""
@@ -218,6 +229,17 @@ func (x *subject) get(ctx context.Context, link string) (*http.Response, time.Du
 	}
 	_ = response.Body.Close() // the head is enough
 	return response, x.Now().Sub(begin), nil
+}
+
+// isFree reports whether certainly no process has the folder open: then a server that answers is one of
+// another registry. The remark of a process that does not run here is no proof, since the process may
+// run in a container.
+func (x *subject) isFree() bool {
+	if x.Away || x.Place.IsDatabase() {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(x.Place.Folder, pebble.HolderFile))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // holder returns the process that has the folder open; 0 if no process has.

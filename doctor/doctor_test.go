@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -320,6 +321,49 @@ func TestHolder(t *testing.T) {
 		}
 		if pid, _ := x.holder(); pid != want {
 			t.Errorf("%q: process %d holds the folder", text, pid)
+		}
+	}
+}
+
+// TestWhereTheServerIs: doctor asks the server that has the folder open, where that server says it answers,
+// and does not take the answer of another server for its own.
+func TestWhereTheServerIs(t *testing.T) {
+	alive := func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/plain") }
+	ours, other := httptest.NewServer(http.HandlerFunc(alive)), httptest.NewServer(http.HandlerFunc(alive))
+	defer ours.Close()
+	defer other.Close()
+	running := fmt.Sprintf("process %d since then\n", os.Getpid())
+	for _, tt := range []struct {
+		name, remark, base string
+		grade              Grade
+		text               string
+		answers            bool
+	}{
+		{"it wrote its address", running + "serving " + ours.URL + "\n", "", OK, ours.URL + " answers", true},
+		{"it wrote its public address", running + "serving https://id.example.org\n", "https://id.example.org", OK, other.URL + " answers", true},
+		{"it wrote no address", running, "", OK, other.URL + " answers", true},
+		{"it was killed", "process 999999999 since then\nserving " + ours.URL + "\n", "", OK, other.URL + " answers", true},
+		{"no process has the folder", "", "", Problem, "the server at " + other.URL + " has another registry", false},
+	} {
+		x, found := newTestSubject(nil)
+		x.Place.Folder, x.Config.HTTP = t.TempDir(), other.Listener.Addr().String()
+		if tt.base != "" { // it answers nothing here
+			x.Config.Base = tt.base
+			x.web.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+				if address != other.Listener.Addr().String() {
+					return nil, errors.New("asked " + address)
+				}
+				return new(net.Dialer).DialContext(ctx, network, address)
+			}
+		}
+		if tt.remark != "" {
+			if err := os.WriteFile(filepath.Join(x.Place.Folder, pebble.HolderFile), []byte(tt.remark), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		examineServer(t.Context(), x)
+		if got := found(); !has(got, "", tt.grade, tt.text) || x.answers != tt.answers {
+			t.Errorf("%s: answers %t: %v", tt.name, x.answers, got)
 		}
 	}
 }

@@ -38,6 +38,10 @@ func examineServer(ctx context.Context, x *subject) {
 		x.problem("find out which program it is", "doctor.health-answered-by-other-program", "{server}/healthz is answered with {status}, so it is another program", local, response.Status)
 		return
 	}
+	if x.isFree() {
+		x.problem("start the server of this folder, or name the right folder, with --data or --config", "doctor.server-of-other-registry", "the server at {server} has another registry: no process has {folder} open", local, x.Place.Folder)
+		return
+	}
 	x.answers = true
 	x.noteClock(response, took)
 	ready, _, err := x.get(ctx, local+"/readyz")

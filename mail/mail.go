@@ -106,6 +106,9 @@ type DigestOf struct {
 	User string    `json:"user"`
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
+
+	// Told are keys of what the user was told before, so that what is new comes first when the texts are made anew.
+	Told []string `json:"told,omitempty"`
 }
 
 // Limits on letters.

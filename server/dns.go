@@ -64,7 +64,7 @@ func (s *server) startDNS(r *registry.Registry) error {
 		}
 		proxies = append(proxies, network)
 	}
-	s.dns = dnsd.New(dnsd.Options{Zones: zones, Now: s.now, Log: s.log, CacheBytes: int(s.DNSCache), Rate: rate, Signatures: signatures,
+	s.dns = dnsd.New(dnsd.Options{Zones: zones, Now: s.now, Log: s.log, Tracer: s.tracer, CacheBytes: int(s.DNSCache), Rate: rate, Signatures: signatures,
 		Notify: &s.notify, Transfer: &s.transfer, Identity: s.DNSIdentity, CountZones: s.Usage, NotifyFrom: sources, Proxies: proxies, Tapped: s.DNSTap,
 		TCP: dnsd.TCPLimits{Connections: s.DNSConnections, PerClient: s.DNSPerClient}})
 	for _, address := range at {

@@ -19,6 +19,9 @@ func (s *server) pages() (*web.Pages, *language.Catalog, error) {
 		return nil, nil, err
 	}
 	face := web.Face{Name: s.SiteName, Contact: s.SiteContact, Accent: s.SiteColour, AccentDark: s.SiteColourDark}
+	if a := s.o.Frozen; a != nil {
+		face.Archive = &web.Archive{Of: a.Origin, At: a.At}
+	}
 	if s.SiteLogo != "" {
 		if face.Logo, err = readBounded(s.SiteLogo, web.MaxLogo+1); err != nil {
 			return nil, nil, wrongFace(err)

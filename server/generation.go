@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/docs"
 	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/serve/desk"
 	"github.com/stele-id/stele/serve/httpd"
@@ -11,6 +12,7 @@ import (
 	"github.com/stele-id/stele/serve/httpd/ezid"
 	"github.com/stele-id/stele/web"
 	"github.com/stele-id/stele/web/deskpage"
+	"github.com/stele-id/stele/web/documents"
 	"github.com/stele-id/stele/web/language"
 
 	"context"
@@ -44,7 +46,8 @@ type generation struct {
 	handler    http.Handler   // answers the public
 	dns        *dnsd.Server   // nil without the setting dns
 	hdl        *handleServer  // nil without the setting hdl
-	ending     chan struct{}  // closed before the generation ends: streams end then
+	survey     *surveyor
+	ending     chan struct{} // closed before the generation ends: streams end then
 
 	stop func() // ends what looks after the registry
 	work sync.WaitGroup
@@ -59,7 +62,9 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 	f.mail = s.openQueue(f)
 	f.usage = s.openUsage(f)
 	f.links = s.newChecker(r)
-	s.openSearch(ctx, r)
+	if s.o.Frozen == nil { // who searches is known
+		s.openSearch(ctx, r)
+	}
 	var err error
 	if f.digests, err = s.openDigests(f); err == nil {
 		f.handler, err = s.answers(ctx, f)
@@ -69,12 +74,35 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 		f.work.Wait()
 		return err
 	}
+	f.work.Go(func() { s.learnRedirects(ctx, r) })
+	f.survey = newSurveyor(s, f)
+	if s.metrics.Listener != nil {
+		f.work.Go(func() { f.survey.run(ctx) })
+	}
+	if s.o.Frozen == nil {
+		if err := s.lookAfter(ctx, f); err != nil {
+			stop()
+			f.work.Wait()
+			return err
+		}
+	}
+	s.generation.Store(f)
+	s.noteAddress(r)
+	return nil
+}
+
+// lookAfter begins the background work that writes to the registry, or sends something.
+func (s *server) lookAfter(ctx context.Context, f *generation) error {
+	r := f.registry
 	f.work.Go(func() { s.keepUsesOften(ctx, r) })
 	f.work.Go(func() { s.forgetRequests(ctx, r.Registrar) })
 	f.work.Go(func() { s.workOnJobs(ctx, f) })
 	f.work.Go(func() { s.sendMail(ctx, f) })
 	if f.digests != nil {
 		f.work.Go(func() { f.digests.Run(ctx) })
+	}
+	if s.LinkRules != "" {
+		f.work.Go(func() { s.linkRules.Watch(ctx, linkRulesEvery, s.log) })
 	}
 	if f.usage != nil {
 		f.work.Go(func() { f.usage.Run(ctx) })
@@ -94,14 +122,13 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 	}
 	f.work.Go(func() { f.links.Run(ctx) })
 	f.work.Go(func() { s.harvestOften(ctx, r) })
+	f.work.Go(func() { s.depositOften(ctx, r) })
+	f.work.Go(func() { s.watchGivers(ctx, r) })
 	f.work.Go(func() { s.keepSigned(ctx, r) })
 	f.work.Go(func() { s.keepAudit(ctx, r) })
 	if err := s.exportAudit(ctx, f); err != nil {
-		stop()
-		f.work.Wait()
 		return err
 	}
-	f.work.Go(func() { s.learnRedirects(ctx, r) })
 	if r.Search != nil {
 		f.work.Go(func() { r.Search.Index.Run(ctx) })
 	}
@@ -113,8 +140,6 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 		f.work.Go(func() { f.dns.NotifySecondaries(ctx) })
 		f.work.Go(func() { f.dns.Tap(ctx) })
 	}
-	s.generation.Store(f)
-	s.noteAddress(r)
 	return nil
 }
 
@@ -176,17 +201,19 @@ func (s *server) answers(ctx context.Context, f *generation) (http.Handler, erro
 		Resolver: r.Resolver, Registry: r.Registrar, Schemes: s.schemes, Pages: pages, Now: s.now, Log: s.log,
 		Base: s.Base, OwnName: s.isOwnName, Host: s.Host, Global: s.Global, Ready: s.ready, Random: rand.IntN,
 		Identify: func(q *http.Request) (auth.Principal, error) { return identifyRequest(r, q) }, Await: r.Await, API: s.api(f, pages), Proofs: r.Proves,
-		Costs: s.costs, Held: s.held, Turns: s.turns, Tunnel: s.tunnel,
+		Costs: s.costs, Held: s.held, Turns: s.turns, Tunnel: s.tunnel, Frozen: s.frozen(), RequestID: s.ids.Request, Tracer: s.tracer,
 	}
 	var public *httpd.Handler // it has the desk, and the desk describes records as it does
 	subject := func(q *http.Request, rec *stele.Record, ns *stele.Namespace) describe.Subject {
 		return public.Subject(q, rec, ns)
 	}
-	if o.Desk, err = s.desk(f, pages, languages, subject); err != nil {
-		return nil, err
-	}
-	if o.Handles, err = s.handleREST(ctx, f); err != nil {
-		return nil, err
+	if s.o.Frozen == nil {
+		if o.Desk, err = s.desk(f, pages, languages, subject); err != nil {
+			return nil, err
+		}
+		if o.Handles, err = s.handleREST(ctx, f); err != nil {
+			return nil, err
+		}
 	}
 	if s.EZID {
 		o.EZID = s.ezid(r)
@@ -194,7 +221,10 @@ func (s *server) answers(ctx context.Context, f *generation) (http.Handler, erro
 	if s.OAI {
 		o.OAI = s.harvestable(r)
 	}
-	if s.Log {
+	switch {
+	case s.o.Frozen != nil:
+		o.Transparency = s.givenLog()
+	case s.Log:
 		o.Transparency = s.shownLog(r)
 	}
 	if o.LSID, err = s.lifeScience(r); err != nil {
@@ -202,6 +232,9 @@ func (s *server) answers(ctx context.Context, f *generation) (http.Handler, erro
 	}
 	if s.Reverse {
 		o.Pointing = r.Store.Pointing
+	}
+	if o.Docs, err = documents.New(docs.Files()); err != nil {
+		return nil, err
 	}
 	o.Examples = s.o.Examples
 	o.Figures = &usage.Book{Registrar: r.Registrar, Schemes: s.schemes, Log: s.log}
@@ -225,18 +258,23 @@ func (s *server) answers(ctx context.Context, f *generation) (http.Handler, erro
 // api makes the handler of the interface for programs.
 func (s *server) api(f *generation, pages *web.Pages) http.Handler {
 	r := f.registry
-	return api.New(api.Options{
+	o := api.Options{
 		Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: s.schemes, Directory: r.Directory, Pages: pages,
 		Now: s.now, Log: s.log, Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, Rate: s.APIRate, Burst: s.APIBurst, Held: s.held, Turns: s.turns,
 		Patience: s.WriteTimeout, Reading: s.ReadTimeout, Version: r.Version, Await: r.Await, Generations: r.KnownGenerations, Upkeep: s.upkeep(f), Addresses: s.LogAddresses, Search: r.Search,
 		Usage: &usage.Book{Registrar: r.Registrar, Schemes: s.schemes, Log: s.log}, UsageLogs: s.usageLogs(f),
-		Links: f.links, Transparency: r, CheckHarvest: checkHarvest, Heirs: s.heirs(r),
-	})
+		Links: f.links, CheckHarvest: checkHarvest, Heirs: s.heirs(r), Givers: s.givers(r), Frozen: s.frozen(),
+	}
+	if s.o.Frozen == nil {
+		o.Transparency = r
+	}
+	return api.New(o)
 }
 
 // ezid makes the handler for clients of EZID. They have the limits of the API.
 func (s *server) ezid(r *registry.Registry) *ezid.Handler {
 	return ezid.New(ezid.Options{
+		Frozen:    s.frozen(),
 		Registrar: r.Registrar, Store: r.Store, Schemes: s.schemes, Directory: r.Directory, Now: s.now, Log: s.log,
 		Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr,
 		Rate: s.APIRate, Burst: s.APIBurst, Held: s.held, Version: r.Version, Ready: s.ready, Addresses: s.LogAddresses, Patience: s.WriteTimeout,
@@ -256,7 +294,7 @@ func (s *server) desk(f *generation, public *web.Pages, languages *language.Cata
 	o := desk.Options{
 		Registrar: r.Registrar, Directory: r.Directory, Store: r.Store, Schemes: s.schemes, Pages: pages, Languages: languages, Now: s.now, Log: s.log, Jobs: f.jobs, UploadTime: uploadTime,
 		Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, KeepAddresses: s.LogAddresses,
-		Demo: s.o.Demo, Site: s.SiteName, Subject: subject, Patience: s.WriteTimeout, Issuers: s.issuers, Passwords: s.Passwords,
+		Demo: s.o.Demo, Site: s.SiteName, Subject: subject, Patience: s.WriteTimeout, Issuers: s.issuers, Passwords: s.Passwords, Generations: r.KnownGenerations,
 	}
 	if f.mail != nil {
 		writer, err := mail.NewWriter(s.SiteName, s.Base)
@@ -274,6 +312,7 @@ func (s *server) desk(f *generation, public *web.Pages, languages *language.Cata
 	}
 	o.Zones = deskZones{NewKeys(r, s.now), s}
 	o.Usage = &usage.Book{Registrar: r.Registrar, Schemes: s.schemes}
-	o.Links, o.Proofs = f.links, r.Proves
+	o.Links, o.Proofs, o.Bundle = f.links, r.Proves, s.bundles(r)
+	o.Keeping = desk.Keeping{Log: r.LogStatus}
 	return desk.New(o), nil
 }

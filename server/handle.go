@@ -56,7 +56,7 @@ func (s *server) startHandle(r *registry.Registry) error {
 	ctx, stop := context.WithCancel(auth.With(context.Background(), auth.Local()))
 	h.stop = stop
 	s.readSite(ctx, &h.site, r)
-	h.Server = hdld.New(hdld.Options{Handles: service, Now: s.now, Rand: rand.Reader, Log: s.log, Site: h.site.Load, AdminUDP: s.HandleAdminUDP, Addresses: s.LogAddresses, CacheBytes: int(cmp.Or(s.HandleCache, -1))})
+	h.Server = hdld.New(hdld.Options{Handles: service, Now: s.now, Rand: rand.Reader, Log: s.log, Tracer: s.tracer, Site: h.site.Load, Frozen: s.frozen(), AdminUDP: s.HandleAdminUDP, Addresses: s.LogAddresses, CacheBytes: int(cmp.Or(s.HandleCache, -1))})
 	at := s.Handle
 	if s.hdl != nil {
 		at = texts(s.hdl.Addrs())

@@ -2,7 +2,6 @@ package server
 
 import (
 	"crypto/rand"
-	"os"
 	"strings"
 	"time"
 
@@ -20,13 +19,7 @@ const resolverPatience = 5 * time.Second
 // openLinks reads the settings of the link checker.
 func (s *server) openLinks() error {
 	var err error
-	if s.linkRules, err = links.UsualRules(); err == nil && s.LinkRules != "" {
-		var text []byte
-		if text, err = os.ReadFile(s.LinkRules); err == nil {
-			s.linkRules, err = links.ParseRules(text)
-		}
-	}
-	if err == nil {
+	if s.linkRules, err = OpenLinkRules(s.LinkRules); err == nil {
 		s.linkRule, err = outbound.ParseRule(s.LinkAllow)
 	}
 	if err == nil {
@@ -40,14 +33,21 @@ func (s *server) openLinks() error {
 
 // newChecker returns what checks the targets of a registry.
 func (s *server) newChecker(r *registry.Registry) *check.Checker {
-	o := LinkOptions(s.linkRules, s.linkRule, s.LinkResolver, s.LinkTimeGate, linkAgent(s.o.Version, s.Base), s.isOwnName, s.now)
-	o.Registrar, o.Store, o.Log, o.Lease = r.Registrar, r.Store, s.log, s.JobLease
+	o := s.linkOptions()
+	o.Registrar, o.Store, o.Log, o.Lease, o.Own = r.Registrar, r.Store, s.log, s.JobLease, s.LinkOwn
+	o.Ask = s.traceAsking(o.Ask)
 	return check.New(o)
+}
+
+// linkOptions returns how the server asks links. It does not ask itself, neither by a name of its own nor by the name of its public address, which
+// a proxy may have the certificate of.
+func (s *server) linkOptions() check.Options {
+	return LinkOptions(s.linkRules, s.linkRule, s.LinkResolver, s.LinkTimeGate, linkAgent(s.o.Version, s.Base), s.isOwnSite, s.now)
 }
 
 // LinkOptions returns how links are asked: by which rules answers are judged, which addresses may be asked, the address of a second resolver
 // and that of an archive, if there are some, who asks, and which hosts are not asked.
-func LinkOptions(rules *links.Rules, rule outbound.Rule, resolver, timegate, agent string, own func(host string) bool, now func() time.Time) check.Options {
+func LinkOptions(rules links.Judge, rule outbound.Rule, resolver, timegate, agent string, own func(host string) bool, now func() time.Time) check.Options {
 	o := ask.Options{Rule: rule, Rules: rules, Now: now, Own: own, Agent: agent}
 	if resolver != "" {
 		o.Second = outbound.NewResolver(resolver, resolverPatience)

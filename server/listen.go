@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/serve/httpd"
@@ -115,4 +116,15 @@ func (l *listener) port() int {
 	_, text, _ := net.SplitHostPort(l.Addr().String())
 	port, _ := strconv.Atoi(text) // it is one
 	return port
+}
+
+// sleep waits, unless the context ends.
+func sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
 }

@@ -1,21 +1,21 @@
 package server
 
 import (
-	"os"
-	"sync"
-
-	"github.com/stele-id/stele"
-
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/serve/desk"
 	"github.com/stele-id/stele/serve/httpd"
+	"github.com/stele-id/stele/trace"
 )
 
 // newLog makes the log that the configuration asks for. Both forms quote what could
@@ -27,9 +27,34 @@ func newLog(w io.Writer, c *config.Values) *slog.Logger {
 	}
 	o := &slog.HandlerOptions{Level: level}
 	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
+		return slog.New(requestHandler{slog.NewJSONHandler(w, o)})
 	}
-	return slog.New(slog.NewTextHandler(w, o))
+	return slog.New(requestHandler{slog.NewTextHandler(w, o)})
+}
+
+// requestHandler adds the id of the request, and that of its trace if it is recorded, to lines that are written on behalf of one.
+type requestHandler struct{ slog.Handler }
+
+// Handle implements [slog.Handler].
+func (h requestHandler) Handle(ctx context.Context, line slog.Record) error {
+	if id := trace.Request(ctx); id != "" {
+		line = line.Clone()
+		line.AddAttrs(slog.String("request", id))
+	}
+	if span := trace.Of(ctx); span != nil {
+		line = line.Clone()
+		line.AddAttrs(slog.String("trace", span.Trace.String()))
+	}
+	return h.Handler.Handle(ctx, line)
+}
+
+// WithAttrs and WithGroup implement [slog.Handler].
+func (h requestHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
+	return requestHandler{h.Handler.WithAttrs(attributes)}
+}
+
+func (h requestHandler) WithGroup(name string) slog.Handler {
+	return requestHandler{h.Handler.WithGroup(name)}
 }
 
 // maxLogged is how many bytes of a request's target a log line has.
@@ -40,13 +65,18 @@ type requestLog struct {
 	next      http.Handler
 	log       *slog.Logger
 	now       func() time.Time
-	addresses bool // log addresses of clients
+	ids       func() string // makes ids of requests
+	addresses bool          // log addresses of clients
 }
 
 func (l *requestLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = httpd.Named(r, l.ids)
 	seen := &seenAnswer{ResponseWriter: w, status: http.StatusOK}
 	begin := l.now()
 	l.next.ServeHTTP(seen, r)
+	if httpd.Declined(r) {
+		return
+	}
 	attributes := []slog.Attr{
 		slog.String("method", r.Method),
 		slog.String("target", loggedTarget(r)),
@@ -72,8 +102,8 @@ func loggedTarget(r *http.Request) string {
 	}
 	// Whatever follows is a secret, in any spelling.
 	for _, place := range []string{desk.Root + "link/", desk.Root + "confirm/"} {
-		if strings.HasPrefix(target, place) {
-			target = place + "..."
+		if at := strings.Index(target, place); at >= 0 { // after the host, in the form that proxies send
+			target = target[:at+len(place)] + "..."
 		}
 	}
 	target = credential.ReplaceAllString(target, "stele${1}_...")

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/trace"
 )
 
 // TestLogFileFull: lines that the file does not take are not lost.
@@ -35,6 +38,20 @@ func TestLogFileFull(t *testing.T) {
 	}
 }
 
+// TestLogRequest: lines that are written on behalf of a request have its id, and others have none.
+func TestLogRequest(t *testing.T) {
+	var lines bytes.Buffer
+	for _, format := range []string{"text", "json"} {
+		log := newLog(&lines, &config.Values{LogFormat: format, LogLevel: "info"}).With("part", "x")
+		log.ErrorContext(trace.WithRequest(t.Context(), "4bf92f3577b34da6"), "of a request")
+		log.Error("of none")
+	}
+	text := lines.String()
+	if strings.Count(text, "request=4bf92f3577b34da6\n") != 1 || strings.Count(text, `"request":"4bf92f3577b34da6"}`) != 1 || strings.Count(text, "4bf92") != 2 {
+		t.Errorf("the log is\n%s", text)
+	}
+}
+
 func TestLoggedTarget(t *testing.T) {
 	for target, want := range map[string]string{
 		"/ark:12345/x1?a=b":                             "/ark:12345/x1?a=b",
@@ -43,6 +60,7 @@ func TestLoggedTarget(t *testing.T) {
 		"/x?y=stele_ab12_c-D_e&z=1":                     "/x?y=stele_...&z=1",
 		"/.desk/link/stele%2Dlink_ab12_c-D_e?x=y":       "/.desk/link/...",
 		"/.desk/confirm/ann/stele-mail_ab12_c-D_e":      "/.desk/confirm/...",
+		"http://id.example.org/.desk/link/ab12":         "http://id.example.org/.desk/link/...",
 		"/.desk/issuer/orcid/back?code=c&state=s":       "/.desk/issuer/orcid/back?...",
 		"/x?y=stele%2Dlink%5Fab12_c%2DD_e&z=1":          "/x?y=stele%2Dlink_...&z=1",
 		"/stele_house":                                  "/stele_house",

@@ -26,11 +26,11 @@ func (s *server) lifeScience(r *registry.Registry) (*lsid.Handler, error) {
 	if err != nil {
 		return nil, refuse("serve", stele.Invalid, "", "lsid-allow: {cause}", err)
 	}
-	o := lsid.Options{Resolver: r.Resolver, Schemes: s.schemes, Now: s.now, Log: s.log, Names: r.Registrar}
+	o := lsid.Options{Resolver: r.Resolver, Schemes: s.schemes, Now: s.now, Log: s.log, Names: r.Registrar, Frozen: s.frozen()}
 	if s.LogAddresses {
 		o.Address = func(r *http.Request) string { return limit.Client(httpd.ClientAddr(r)) }
 	}
-	if s.LSIDData > 0 {
+	if s.LSIDData > 0 && s.o.Frozen == nil { // the digests of data are kept
 		o.Data, o.MaxData = r.Registrar, s.LSIDData
 		o.Fetch = outbound.NewFetcher(&outbound.Dialer{Rule: rule, Timeout: lsidConnecting, Own: net.InterfaceAddrs}, lsidHeading)
 	}

@@ -31,7 +31,10 @@ func waitToCollect(cache int64) (done func()) {
 	c.limit(cache + weight)
 	c.await()
 	unused := make([]byte, weight)
+	ended := make(chan struct{})
+	go returnAtRest(restEvery, ended)
 	return func() {
+		close(ended)
 		c.done.Store(true)
 		if c.limited {
 			debug.SetMemoryLimit(math.MaxInt64)

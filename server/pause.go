@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/serve/httpd"
 )
 
 // pause holds requests back while another registry takes the place of the present one. The
@@ -21,16 +22,17 @@ type pause struct {
 // before lets requests pass to the handler that is next when they do.
 func (p *pause) before(next func() http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !p.enter(r.Context()) {
-			return // the client has gone
+		if !p.enter(r) {
+			return // the client has gone, or net/http reads the request
 		}
 		defer p.leave()
 		next().ServeHTTP(w, r)
 	})
 }
 
-// enter waits until requests pass. It returns false if the context ends before.
-func (p *pause) enter(ctx context.Context) bool {
+// enter waits until requests pass. It returns false if the context of the request ends before. A request of the fast path does
+// not wait there: it is handed over to net/http, which notices if the client goes away, and enter returns false.
+func (p *pause) enter(r *http.Request) bool {
 	for {
 		p.inside.Add(1)
 		wait := p.begun.Load()
@@ -38,9 +40,12 @@ func (p *pause) enter(ctx context.Context) bool {
 			return true
 		}
 		p.inside.Add(-1)
+		if httpd.HandOver(r) {
+			return false
+		}
 		select {
 		case <-*wait:
-		case <-ctx.Done():
+		case <-r.Context().Done():
 			return false
 		}
 	}

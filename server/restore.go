@@ -45,6 +45,7 @@ func (s *server) upkeep(f *generation) api.Upkeep {
 			return registry.AskZoneSecondaries(ctx, s.notify, r.Store, zone)
 		},
 	}
+	up.Bundle = s.bundles(r)
 	if !s.o.Place.IsDatabase() { // the disk of a database is elsewhere
 		up.Disk = func() (free, total uint64, err error) { return disk.Space(s.o.Place.Folder) }
 	}

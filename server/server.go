@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -27,9 +28,9 @@ import (
 	"github.com/stele-id/stele/audit"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/auth/issuer"
+	"github.com/stele-id/stele/bulk/deposit"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/internal/limit"
-	"github.com/stele-id/stele/links"
 	"github.com/stele-id/stele/mail"
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registry"
@@ -78,6 +79,9 @@ type Options struct {
 	// logged.
 	FirstAccess func(user, link string)
 
+	// Frozen says that the registry is a frozen archive: nothing writes to it, and no user can sign in; nil: it is not.
+	Frozen *Frozen
+
 	// Demo is the user whom a visitor of the desk on this machine may sign in as with one click;
 	// "": none.
 	Demo string
@@ -103,6 +107,7 @@ type server struct {
 	schemes *stele.Schemes
 	log     *slog.Logger
 	logFile *logFile
+	tracing // of requests
 
 	notify, transfer outbound.Rule // where secondaries may be
 	linkRule         outbound.Rule // where targets may be that are checked
@@ -110,7 +115,8 @@ type server struct {
 	witnessRule      outbound.Rule // where witnesses may be
 	witnesses        []witness.Target
 	heirRule         outbound.Rule // where heirs of namespaces may be
-	linkRules        *links.Rules
+	deposits         []deposit.Entry
+	linkRules        *LinkRules
 
 	http         listener      // for the public
 	https        listener      // for the public, with TLS
@@ -140,14 +146,17 @@ type server struct {
 // answered or hurry ends.
 func Run(ctx, hurry context.Context, o Options) error {
 	c := o.Config
+	if o.Frozen != nil {
+		c = frozenSettings(c)
+	}
 	file, err := openLog(c.LogFile, o.Stderr)
 	if err != nil {
 		return err
 	}
 	defer file.close()
-	s := &server{Config: c, o: o, now: o.Open.Now, schemes: o.Schemes, logFile: file, log: newLog(file, &c.Values)}
+	s := &server{Config: c, o: o, now: o.Open.Now, schemes: o.Schemes, logFile: file, log: newLog(file, &c.Values), tracing: tracing{ids: newIDs()}}
 	defer waitToCollect(c.Cache)()
-	return s.run(ctx, hurry)
+	return s.traced(ctx, hurry)
 }
 
 // run serves until ctx ends.
@@ -155,16 +164,16 @@ func (s *server) run(ctx, hurry context.Context) (err error) {
 	if err := s.allowSecondaries(); err != nil {
 		return err
 	}
-	if err := s.openIssuers(); err != nil {
+	if err := s.openOutside(); err != nil {
 		return err
 	}
 	if err := s.openLinks(); err != nil {
 		return err
 	}
-	if err := s.openWitnesses(); err != nil {
+	if err := s.openEscrow(); err != nil {
 		return err
 	}
-	if err := s.openMail(); err != nil {
+	if err := s.openWitnesses(); err != nil {
 		return err
 	}
 	if err := s.openAgents(); err != nil {
@@ -184,8 +193,13 @@ func (s *server) run(ctx, hurry context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.closeLast(r)) }()
 	s.removeLeft()
 	s.warnWide()
-	s.warnSealed(ctx, r)
-	s.readySecrets(ctx, r)
+	if lacking != "" {
+		s.log.Warn(lacking, "system", runtime.GOOS)
+	}
+	if s.o.Frozen == nil {
+		s.warnSealed(ctx, r)
+		s.readySecrets(ctx, r)
+	}
 	if s.o.Prepare != nil {
 		if err := s.o.Prepare(auth.With(ctx, auth.Local()), r, Addresses{HTTP: s.http.url()}); err != nil {
 			return err
@@ -208,6 +222,17 @@ func (s *server) run(ctx, hurry context.Context) (err error) {
 	}
 	err = s.wait(ctx)
 	return errors.Join(err, s.end(hurry))
+}
+
+// openOutside prepares to sign users in through issuers, and to send mail.
+func (s *server) openOutside() error {
+	if s.o.Frozen != nil {
+		return nil
+	}
+	if err := s.openIssuers(); err != nil {
+		return err
+	}
+	return s.openMail()
 }
 
 // openRegistry opens the registry.
@@ -282,9 +307,14 @@ func (s *server) start(running context.Context, r *registry.Registry) error {
 	s.turns = limit.NewTurns(answersAtOnce, answersWaiting, s.HeaderTimeout)
 	s.numbers = newMetrics(s.o.Version, s.ready)
 	s.numbers.addHeld(s.held)
+	s.numbers.addTracing(s.tracing)
 	s.numbers.addSearch(s.searchStatus)
+	s.numbers.addRegistry(s.picture, s.dns != nil)
 	if s.Log {
 		s.numbers.addLog(func() *transparency.Log { return s.generation.Load().registry.Log }, s.now)
+	}
+	if len(s.deposits) > 0 {
+		s.numbers.addDeposits(func() *registry.Registry { return s.generation.Load().registry })
 	}
 	if s.Usage {
 		s.numbers.addUsage(s.usageStats)
@@ -306,7 +336,7 @@ func (s *server) start(running context.Context, r *registry.Registry) error {
 		return err
 	}
 	if s.metrics.Listener != nil {
-		server := s.newServer(s.numbers.handler(s.identifyForMetrics()), nil)
+		server := s.newServer(s.named(s.numbers.handler(s.identifyForMetrics())), nil)
 		server.WriteTimeout = 0 // a profile takes as long as it is asked to
 		s.open(&s.metrics, server, server.Serve)
 	}
@@ -315,7 +345,9 @@ func (s *server) start(running context.Context, r *registry.Registry) error {
 			return err
 		}
 	}
-	s.openAccess(running, r)
+	if s.o.Frozen == nil {
+		s.openAccess(running, r)
+	}
 	return s.announce()
 }
 
@@ -363,7 +395,7 @@ func (s *server) front(next http.Handler) http.Handler {
 		next = s.certificates.before(next)
 	}
 	if s.LogRequests || s.LogAddresses {
-		next = &requestLog{next: next, log: s.log, now: s.now, addresses: s.LogAddresses}
+		next = &requestLog{next: next, log: s.log, now: s.now, ids: s.ids.Request, addresses: s.LogAddresses}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The server tells a client that keeps a connection open to open another one,
@@ -392,6 +424,7 @@ func (s *server) newServer(handler http.Handler, proxies *httpd.Proxies) *httpd.
 	return httpd.NewServer(handler, httpd.ServerOptions{
 		HeaderTimeout: s.HeaderTimeout, ReadTimeout: s.ReadTimeout, WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
 		HeaderBytes: int(s.MaxHeader), Connections: s.MaxConnections, PerClient: s.MaxPerClient, Proxies: proxies, Log: s.log,
+		FastRedirects: s.FastRedirects && proxies != nil, Now: s.now,
 	})
 }
 
@@ -492,9 +525,9 @@ func (s *server) end(hurry context.Context) error {
 	ctx, cancel := context.WithTimeout(hurry, s.Grace)
 	defer cancel()
 	s.awaitHeads(ctx)
-	err := s.http.server.Shutdown(ctx)
+	err := s.http.front.Shutdown(ctx)
 	if err != nil {
-		_ = s.http.server.Close() // the error is known
+		_ = s.http.front.Close() // the error is known
 		err = refuse("serve", stele.Unavailable, "server.ended-before-answers", "ended before all requests were answered; see grace in 'stele config list'")
 	}
 	s.life.Lock()
@@ -537,17 +570,6 @@ func (s *server) awaitHeads(ctx context.Context) {
 		case <-ctx.Done():
 		case <-often.C:
 		}
-	}
-}
-
-// sleep waits, unless the context ends.
-func sleep(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// lacking is what this system can't do for a server: nothing.
+const lacking = ""
+
 // onlyBegun is a packet filter that drops packets that begin a connection, and passes all
 // others. It sees a packet from its TCP header on; byte 13 has the flags SYN (2) and ACK
 // (16); see socket(7), SO_ATTACH_FILTER.

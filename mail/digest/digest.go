@@ -49,6 +49,9 @@ type Section struct {
 	Title string
 	Items []Item
 	More  string // path of the desk where all items are; may be empty
+
+	// Total is how many items there are, if that is more than Items has.
+	Total int
 }
 
 // Item is a line of a section.
@@ -100,13 +103,36 @@ func (m *made) add(to *Reader, s Section, told []string) {
 		}
 	}
 	out := mail.Section{Title: s.Title}
-	for _, item := range s.Items[:min(len(s.Items), maxItems)] {
+	items := newFirst(s.Items, told)
+	for _, item := range items[:min(len(items), maxItems)] {
 		out.Items = append(out.Items, mail.Item{Text: cut(item.Text), Note: cut(item.Note), URL: to.url(item.Path)})
 	}
-	if more := len(s.Items) - maxItems; more > 0 {
+	if more := max(s.Total, len(items)) - min(len(items), maxItems); more > 0 {
 		out.Items = append(out.Items, mail.Item{Text: to.Language.Text("digest.more", "count", more), URL: to.url(s.More)})
 	}
 	m.sections = append(m.sections, out)
+}
+
+// newFirst returns items in another order: those that the user was not told come first, so that they are among the ones that are shown. Quiet
+// items stay where they are.
+func newFirst(items []Item, told []string) []Item {
+	var fresh, known []Item
+	for _, item := range items {
+		switch {
+		case item.Quiet:
+		case item.Key == "" || !slices.Contains(told, hash(item.Key)):
+			fresh = append(fresh, item)
+		default:
+			known = append(known, item)
+		}
+	}
+	next, ordered := append(fresh, known...), slices.Clone(items)
+	for i := range ordered {
+		if !ordered[i].Quiet {
+			ordered[i], next = next[0], next[1:]
+		}
+	}
+	return ordered
 }
 
 func (r *Reader) url(path string) string {

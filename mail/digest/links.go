@@ -36,12 +36,16 @@ func Links(r *registrar.Registrar, checker LinkChecker) Source {
 		}
 		var hosts, broken, gone, moved, drifted datedItems
 		var blocked []countedItem
+		beyond := 0 // findings that the overviews count and do not have
 		for _, ns := range spaces {
 			o, err := checker.Overview(ctx, ns.Key(), maxLinkItems, 0)
 			if err != nil {
 				return s, err
 			}
 			l := &linkItems{to: to, key: ns.Key().String()}
+			for _, kind := range []string{"broken", "gone", apijson.LinkDrifted} {
+				beyond += max(o.Counts[kind]-len(o.First[kind]), 0)
+			}
 			hosts, moved = append(hosts, l.hosts(o.Hosts)...), append(moved, l.moved(o.Moved)...)
 			broken, gone = append(broken, l.findings("broken", o)...), append(gone, l.findings("gone", o)...)
 			drifted = append(drifted, l.findings(apijson.LinkDrifted, o)...)
@@ -60,6 +64,7 @@ func Links(r *registrar.Registrar, checker LinkChecker) Source {
 		}
 		slices.SortStableFunc(blocked, func(a, b countedItem) int { return b.count - a.count })
 		blocked = blocked[:min(len(blocked), maxBlocked)]
+		s.Total = len(s.Items) + len(blocked) + beyond
 		for i, one := range blocked { // the numbers are always shown
 			s.Items = slices.Insert(s.Items, min(maxItems-len(blocked)+i, len(s.Items)), one.Item)
 		}
@@ -133,7 +138,7 @@ func (l *linkItems) findings(kind string, o *apijson.LinkOverview) (items datedI
 		f := &o.First[kind][i]
 		number := strconv.Itoa(f.Target)
 		items.add(f.Told(), Item{Text: l.to.Language.Text("digest.link", "name", f.ID, "kind", linkwords.Kind(l.to.Language, kind)), Note: linkwords.Sentence(l.to.Language, f) + " · " + f.URL,
-			Path: desk + "record?id=" + url.QueryEscape(f.ID) + "#target-" + number + "-url", Key: "links " + kind + " " + f.ID + " " + number + " " + f.URL + " " + stamp(f.Told())})
+			Path: linkwords.Form(f), Key: "links " + kind + " " + f.ID + " " + number + " " + f.URL + " " + stamp(f.Told())})
 	}
 	return items
 }

@@ -98,3 +98,36 @@ func TestManyBlocked(t *testing.T) {
 		t.Errorf("got\n%s", l.Text)
 	}
 }
+
+// TestNewComesFirst: what the user was not told stands before what the user was told, however much that is, and what is not shown is counted.
+func TestNewComesFirst(t *testing.T) {
+	s := newDesktop(t, inMemory).server()
+	must(s.r.SetLinkChecks(s.admin, stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}, func(l *registrar.LinkChecks) { l.On = true }))(t)
+	s.send()
+	found := func(kind, name string, since time.Time) {
+		s.links.First[kind] = append(s.links.First[kind], apijson.LinkFinding{ID: "ark:12345/x5" + name, Scheme: "ark", URL: "https://example.org/" + name, State: kind, Cause: "not-found", Status: 404, Since: since})
+	}
+	s.links = apijson.LinkOverview{Counts: map[string]int{"broken": 5000, "gone": 1, "blocked": 7}, First: make(map[string][]apijson.LinkFinding)}
+	for i := range 2 * maxItems {
+		found("broken", fmt.Sprint("old", i), monday.Add(-time.Duration(i)*time.Hour))
+	}
+	s.set(monday)
+	has(t, s.send()["olga"], "x5old0: broken", "and 4,992 more", "7 targets of ark:12345/x5 can't be checked")
+
+	// A week later one is gone, and the names of a host have moved.
+	found("gone", "new", monday.Add(day))
+	s.links.Moved = []apijson.LinkMoved{{Host: "old.example.org", Count: 312, Last: monday.Add(day)}}
+	s.set(monday.Add(week))
+	s.fail = stele.Errorf("send mail", stele.ID{}, stele.Unavailable, "mail.test", "the mail server does not answer")
+	if got := s.send(); len(got) != 0 {
+		t.Fatalf("got %v", got)
+	}
+	// The letter waits, and is made anew: what was new still comes first.
+	s.fail = nil
+	s.set(monday.Add(week + 2*day))
+	l := s.deliver()["olga"]
+	has(t, l, "x5new: gone", "312 names at old.example.org", "x5old6: broken", "and 4,993 more", "7 targets of ark:12345/x5 can't be checked")
+	if gone, moved, old := strings.Index(l.Text, "x5new"), strings.Index(l.Text, "old.example.org have"), strings.Index(l.Text, "x5old0"); gone > moved || moved > old {
+		t.Errorf("what is new does not come first:\n%s", l.Text)
+	}
+}

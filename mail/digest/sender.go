@@ -153,7 +153,7 @@ func (s *Sender) sendTo(ctx context.Context, to registrar.DigestReader, periods 
 		next.Keys = slices.DeleteFunc(m.keys, func(key string) bool { return !slices.Contains(last.Keys, key) })
 		return false, s.keep(ctx, name, held, next)
 	}
-	l, err := s.letter(ctx, to, r, m)
+	l, err := s.letter(ctx, to, r, m, last.Keys)
 	if err != nil {
 		return false, err
 	}
@@ -218,13 +218,17 @@ func (s *Sender) make(ctx context.Context, r *Reader, told []string, without boo
 	return m, nil
 }
 
-// letter makes the letter of a digest.
-func (s *Sender) letter(ctx context.Context, to registrar.DigestReader, r *Reader, m made) (*mail.Letter, error) {
+// letter makes the letter of a digest. Told are the keys of what the user was told before.
+func (s *Sender) letter(ctx context.Context, to registrar.DigestReader, r *Reader, m made, told []string) (*mail.Letter, error) {
 	credential, err := s.o.Registrar.DigestCredential(ctx, to.User)
 	if err != nil {
 		return nil, err
 	}
-	return s.write(to, r, m, credential)
+	l, err := s.write(to, r, m, credential)
+	if err == nil {
+		l.Digest.Told = told
+	}
+	return l, err
 }
 
 // write makes the letter of a digest with the credential of the link that ends digests.
@@ -250,13 +254,13 @@ func (s *Sender) Renew(ctx context.Context, l *mail.Letter) (bool, error) {
 		return false, nil
 	}
 	r := s.reader(ctx, readers[i], l.Digest.From, l.Digest.To, make(activities))
-	m, err := s.make(ctx, r, nil, true)
+	m, err := s.make(ctx, r, l.Digest.Told, true)
 	if isGone(err) || err == nil && len(m.sections) == 0 {
 		return false, nil
 	} else if err != nil {
 		return false, err
 	}
-	made, err := s.letter(ctx, readers[i], r, m)
+	made, err := s.letter(ctx, readers[i], r, m, l.Digest.Told)
 	if err != nil {
 		return false, err
 	}

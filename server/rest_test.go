@@ -1,0 +1,49 @@
+package server
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+// TestRestIsDue checks when memory is returned.
+func TestRestIsDue(t *testing.T) {
+	before := rest{allocated: 100 << 20}
+	for _, tt := range []struct {
+		now  rest
+		want bool
+	}{
+		{rest{allocated: 101 << 20, unused: 64 << 20}, true},
+		{rest{allocated: 101 << 20, unused: 16 << 20}, false},  // too little
+		{rest{allocated: 200 << 20, unused: 150 << 20}, false}, // too busy
+		{rest{allocated: 101 << 20, unused: 64 << 20, live: 256 << 20}, true},
+		{rest{allocated: 101 << 20, unused: 63 << 20, live: 256 << 20}, false}, // too little for the work
+		{rest{allocated: 101 << 20, unused: 900 << 20, live: 4 << 30}, false},
+		{rest{allocated: 101 << 20, unused: 1 << 30, live: 4 << 30}, true},
+	} {
+		if got := tt.now.isDue(before); got != tt.want {
+			t.Errorf("%+v after %+v: %t", tt.now, before, got)
+		}
+	}
+}
+
+// TestReturnAtRest has garbage returned without a collection by Go itself.
+func TestReturnAtRest(t *testing.T) {
+	defer waitToCollect(0)() // Go collects nothing of what follows
+	runtime.GC()             // for what is live
+	left := make([]byte, 2*restUnused)
+	for i := range left {
+		left[i] = 1
+	}
+	runtime.KeepAlive(left)
+	if got := readRest(); got.unused < restUnused || got.live == 0 {
+		t.Fatalf("%+v before", got)
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() { returnAtRest(time.Millisecond, done); close(ended) }()
+	for readRest().unused >= restUnused {
+		time.Sleep(time.Millisecond) // the test ends by its time limit if nothing is returned
+	}
+	close(done)
+	<-ended
+}
