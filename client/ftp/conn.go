@@ -136,7 +136,24 @@ func (c *Conn) unavailable(err error) error {
 
 // refused is the error that a reply says.
 func (c *Conn) refused(what string, r Reply) error {
-	return &stele.Error{Op: "ask by FTP", Kind: kindOf(r.Code), Err: stele.Messagef("ftp.refused", "the server refuses {action}: {reply}", what, r)}
+	return &stele.Error{Op: "ask by FTP", Kind: kindOf(r.Code), Err: &refusal{stele.Messagef("ftp.refused", "the server refuses {action}: {reply}", what, r), r}}
+}
+
+// refusal is a reply that says no.
+type refusal struct {
+	said  *stele.Message
+	reply Reply
+}
+
+func (r *refusal) Error() string { return r.said.Error() }
+func (r *refusal) Unwrap() error { return r.said }
+
+// Refused returns the reply by which a server refused what was asked for; false if the error is another one.
+func Refused(err error) (Reply, bool) {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r.reply, true
+	}
+	return Reply{}, false
 }
 
 // passive opens a connection for data.

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"net/http"
 	"net/url"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registrar"
 )
@@ -22,16 +22,8 @@ func (r *Registry) Invite(ctx context.Context, in registrar.Invitation) (made re
 	if in.Namespace != (stele.NamespaceKey{}) {
 		body.Namespace = in.Namespace.String()
 	}
-	text, err := json.Marshal(body)
-	if err != nil {
-		return made, tell(op, err)
-	}
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "invitations", media: apijson.JSON, body: text})
-	if err != nil {
-		return made, under(op, stele.ID{}, err)
-	}
 	var got apijson.MadeInvitation
-	if err := a.decode(&got); err != nil {
+	if err := r.fetch(ctx, op, &ask{method: http.MethodPost, path: "invitations", document: body}, &got); err != nil {
 		return made, err
 	}
 	return registrar.Invited{User: auth.User(got.User), Credential: got.Link.Credential, Link: auth.Link{ID: got.Link.ID, User: got.Link.User, Expires: got.Link.Expires}}, nil
@@ -44,7 +36,7 @@ func (r *Registry) Links(ctx context.Context, user string) iter.Seq2[auth.Link, 
 	})
 }
 
-// listOf makes the request for a list that belongs to a user.
+// listOf makes the request for a list; of what belongs to a user if that is not empty.
 func listOf(path, user string) *ask {
 	q := &ask{method: http.MethodGet, path: path, query: url.Values{"limit": {strconv.Itoa(pageSize)}}, again: true}
 	if user != "" {
@@ -55,8 +47,7 @@ func listOf(path, user string) *ask {
 
 // EndLink ends a one-time link that was not used.
 func (r *Registry) EndLink(ctx context.Context, id string) error {
-	_, err := r.call(ctx, &ask{method: http.MethodDelete, path: pathOf("links", id), again: true})
-	return under("end link", stele.ID{}, err)
+	return r.fetch(ctx, "end link", &ask{method: http.MethodDelete, path: pathOf("links", id), again: true}, nil)
 }
 
 // Identities yields the accounts at other systems that sign a user in.
@@ -68,8 +59,7 @@ func (r *Registry) Identities(ctx context.Context, user string) iter.Seq2[auth.I
 
 // EndIdentity takes an account from its user. It is not retried: a second request would not find it.
 func (r *Registry) EndIdentity(ctx context.Context, user, id string) error {
-	_, err := r.call(ctx, &ask{method: http.MethodDelete, path: pathOf("accounts", id), query: url.Values{"user": {user}}})
-	return under("end identity", stele.ID{}, err)
+	return r.fetch(ctx, "end identity", &ask{method: http.MethodDelete, path: pathOf("accounts", id), query: url.Values{"user": {user}}}, nil)
 }
 
 // Passkeys yields the passkeys of a user, without their keys.
@@ -82,18 +72,12 @@ func (r *Registry) Passkeys(ctx context.Context, user string) iter.Seq2[auth.Pas
 // RenamePasskey gives a passkey another name.
 func (r *Registry) RenamePasskey(ctx context.Context, id, name string) error {
 	const op = "rename passkey"
-	text, err := json.Marshal(apijson.PasskeyName{Name: name})
-	if err != nil {
-		return tell(op, err)
-	}
-	_, err = r.call(ctx, &ask{method: http.MethodPatch, path: pathOf("passkeys", id), media: apijson.MergePatch, body: text, again: true})
-	return under(op, stele.ID{}, err)
+	return r.fetch(ctx, op, &ask{method: http.MethodPatch, path: pathOf("passkeys", id), media: apijson.MergePatch, document: apijson.PasskeyName{Name: name}, again: true}, nil)
 }
 
 // RemovePasskey removes a passkey. It is not retried: a second request would not find it.
 func (r *Registry) RemovePasskey(ctx context.Context, id string) error {
-	_, err := r.call(ctx, &ask{method: http.MethodDelete, path: pathOf("passkeys", id)})
-	return under("remove passkey", stele.ID{}, err)
+	return r.fetch(ctx, "remove passkey", &ask{method: http.MethodDelete, path: pathOf("passkeys", id)}, nil)
 }
 
 // NamespaceSamples judges a namespace that does not exist yet, and returns names such as its minter would
@@ -103,14 +87,24 @@ func (r *Registry) NamespaceSamples(ctx context.Context, ns *stele.Namespace) ([
 	if err := valid(op, stele.ID{}, ns); err != nil {
 		return nil, err
 	}
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("try", ns.Key().String()), media: apijson.JSON, body: settings(ns), again: true})
-	if err != nil {
-		return nil, under(op, stele.ID{}, err)
-	}
 	var got apijson.NamespaceSamples
-	err = a.decode(&got)
+	err := r.fetch(ctx, op, &ask{method: http.MethodPost, path: pathOf("try", ns.Key().String()), media: apijson.JSON, body: settings(ns), again: true}, &got)
 	for i, name := range got.Samples {
 		got.Samples[i] = apijson.Legible(name)
 	}
 	return got.Samples, err
+}
+
+// JudgeRules returns what is wrong with the rules of a namespace that the server has, or with others in their place.
+func (r *Registry) JudgeRules(ctx context.Context, ns *stele.Namespace) (stele.Problems, error) {
+	if len(ns.Rules) == 0 { // a request without rules is about those that the namespace has
+		return nil, nil
+	}
+	var want apijson.RuleTest
+	for i := range ns.Rules {
+		want.Rules = append(want.Rules, document.AppendRule(nil, &ns.Rules[i]))
+	}
+	var got apijson.RuleTestResult
+	err := r.fetch(ctx, "test rules", &ask{method: http.MethodPost, path: pathOf("rules", ns.Key().String()), document: want, again: true}, &got)
+	return apijson.ProblemsOf(got.Failed), err
 }

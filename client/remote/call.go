@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/internal/endpoint"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // maxAnswer is how many bytes an answer may have that is one document: a page of a list has
@@ -34,6 +36,9 @@ type ask struct {
 	media  string // of the body
 	body   []byte
 
+	// document is sent as JSON, in the place of the body; nil: the body is sent. Its media type is that of JSON if media is empty.
+	document any
+
 	timeout time.Duration // if it may take longer than others
 
 	// again says that the request is idempotent: it may be sent again after any failure,
@@ -46,6 +51,16 @@ type response struct {
 	status int
 	header http.Header
 	body   []byte
+}
+
+// fetch sends a request until it is answered, and reads the document of the answer into v, unless that is nil. An error says that it is
+// of this operation.
+func (r *Registry) fetch(ctx context.Context, op string, q *ask, v any) error {
+	a, err := r.call(ctx, q)
+	if err != nil || v == nil {
+		return under(op, stele.ID{}, err)
+	}
+	return a.decode(v)
 }
 
 // call sends a request until it is answered, and reads the answer, which is one
@@ -109,8 +124,16 @@ func (r *Registry) send(ctx context.Context, q *ask, stream io.Reader) (*http.Re
 	if len(q.query) > 0 {
 		where += "?" + q.query.Encode()
 	}
-	body := stream
-	if body == nil && q.body != nil {
+	body, media := stream, q.media
+	switch {
+	case body != nil:
+	case q.document != nil:
+		text, err := json.Marshal(q.document)
+		if err != nil {
+			return nil, &failure{answered: &stele.Error{Kind: stele.Internal, Err: err}}
+		}
+		body, media = bytes.NewReader(text), cmp.Or(media, apijson.JSON)
+	case q.body != nil:
 		body = bytes.NewReader(q.body)
 	}
 	req, err := http.NewRequestWithContext(ctx, q.method, where, body)
@@ -122,8 +145,8 @@ func (r *Registry) send(ctx context.Context, q *ask, stream io.Reader) (*http.Re
 	}
 	req.Header.Set("User-Agent", endpoint.UserAgent)
 	req.Header.Set("Accept", "application/json, application/x-ndjson, application/x-tar, application/problem+json")
-	if q.media != "" {
-		req.Header.Set("Content-Type", q.media)
+	if media != "" {
+		req.Header.Set("Content-Type", media)
 	}
 	if r.token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.token)

@@ -2,10 +2,8 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
-	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/apijson"
 )
 
@@ -22,25 +20,13 @@ func (r *Registry) RollHandleSite(ctx context.Context) (*apijson.HandleSite, err
 
 // handleSite sends a request that is answered with the site.
 func (r *Registry) handleSite(ctx context.Context, op string, q *ask) (*apijson.HandleSite, error) {
-	a, err := r.call(ctx, q)
-	if err != nil {
-		return nil, under(op, stele.ID{}, err)
-	}
 	site := new(apijson.HandleSite)
-	return site, a.decode(site)
+	return site, r.fetch(ctx, op, q, site)
 }
 
 // SetUpHandles has the server set up a prefix of handles, such as 20.500.12345.
 func (r *Registry) SetUpHandles(ctx context.Context, prefix string, want apijson.HandleSetup) (*apijson.HandlePrefix, error) {
 	const op = "set up handles"
-	body, err := json.Marshal(want)
-	if err != nil {
-		return nil, tell(op, err)
-	}
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("handleprefixes", prefix), media: apijson.JSON, body: body})
-	if err != nil {
-		return nil, under(op, stele.ID{}, err)
-	}
 	made := new(apijson.HandlePrefix)
-	return made, a.decode(made)
+	return made, r.fetch(ctx, op, &ask{method: http.MethodPost, path: pathOf("handleprefixes", prefix), document: want}, made)
 }

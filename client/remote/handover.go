@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -15,22 +13,12 @@ import (
 
 // HandOvers returns the namespaces at and below a key that are handed over or were adopted, in order; with the zero key all, for
 // administrators. Of the adoptions of each it has the last one.
-func (r *Registry) HandOvers(ctx context.Context, key stele.NamespaceKey) (list []*stele.Namespace, err error) {
+func (r *Registry) HandOvers(ctx context.Context, key stele.NamespaceKey) ([]*stele.Namespace, error) {
 	path := "handover"
 	if key != (stele.NamespaceKey{}) {
 		path = pathOf("handover", key.String())
 	}
-	for item, err := range r.items(ctx, &ask{method: http.MethodGet, path: path, query: url.Values{"limit": {strconv.Itoa(pageSize)}}, again: true}) {
-		if err != nil {
-			return nil, under("show hand-over", stele.ID{}, err)
-		}
-		var d apijson.NamespaceHandOver
-		if err := json.Unmarshal(item, &d); err != nil {
-			return nil, unread(err)
-		}
-		list = append(list, d.Namespace())
-	}
-	return list, nil
+	return gather(ctx, r, "show hand-over", listOf(path, ""), func(d *apijson.NamespaceHandOver) (*stele.Namespace, error) { return d.Namespace(), nil })
 }
 
 // OfferNamespace names the registry that is to take over a namespace.
@@ -53,21 +41,18 @@ func (r *Registry) CancelHandOver(ctx context.Context, key stele.NamespaceKey, s
 	return r.handOver(ctx, "cancel hand-over", key, apijson.HandOverStep{Do: "cancel", IKnow: sealed})
 }
 
+// EndGiver says that the registry from which a namespace was taken over after a silence has ended.
+func (r *Registry) EndGiver(ctx context.Context, key stele.NamespaceKey, sure bool) ([]*stele.Namespace, error) {
+	return r.handOver(ctx, "end giver", key, apijson.HandOverStep{Do: "ended", IKnow: sure})
+}
+
 // heirTime is how long a server may ask an heir.
 const heirTime = 3 * time.Minute
 
 func (r *Registry) handOver(ctx context.Context, op string, key stele.NamespaceKey, step apijson.HandOverStep) (list []*stele.Namespace, err error) {
-	body, err := json.Marshal(step)
-	if err != nil {
-		return nil, tell(op, err)
-	}
 	// Each step is idempotent. A cancelled hand-over is not cancelled again, though: another administrator may have begun a new one.
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("handover", key.String()), media: apijson.JSON, body: body, again: step.Do != "cancel", timeout: heirTime})
-	if err != nil {
-		return nil, under(op, stele.ID{}, err)
-	}
 	var d apijson.HandOverResult
-	if err := a.decode(&d); err != nil {
+	if err := r.fetch(ctx, op, &ask{method: http.MethodPost, path: pathOf("handover", key.String()), document: step, again: step.Do != "cancel", timeout: heirTime}, &d); err != nil {
 		return nil, err
 	}
 	for i := range d.Namespaces {
@@ -78,11 +63,7 @@ func (r *Registry) handOver(ctx context.Context, op string, key stele.NamespaceK
 
 // CheckHeir has the server ask the heir of a namespace how far it is.
 func (r *Registry) CheckHeir(ctx context.Context, key stele.NamespaceKey) (c apijson.HeirCheck, err error) {
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("heir", key.String()), again: true, timeout: heirTime})
-	if err != nil {
-		return c, under("check heir", stele.ID{}, err)
-	}
-	return c, a.decode(&c)
+	return c, r.fetch(ctx, "check heir", &ask{method: http.MethodPost, path: pathOf("heir", key.String()), again: true, timeout: heirTime}, &c)
 }
 
 // PlanSeal returns what a seal would do, as [registrar.Registrar.PlanSeal] does.

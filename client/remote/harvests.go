@@ -2,42 +2,28 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 
-	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/registrar"
 )
 
 // Harvests returns the harvests that servers do, of namespaces that the caller owns.
-func (r *Registry) Harvests(ctx context.Context) (list []registrar.ScheduledHarvest, err error) {
-	const op = "list harvests"
-	q := &ask{method: http.MethodGet, path: "harvests", again: true, query: url.Values{"limit": {strconv.Itoa(pageSize)}}}
-	for item, err := range r.items(ctx, q) {
-		if err != nil {
-			return nil, under(op, stele.ID{}, err)
-		}
-		var d apijson.Harvest
-		if err := json.Unmarshal(item, &d); err != nil {
-			return nil, unread(err)
-		}
+func (r *Registry) Harvests(ctx context.Context) ([]registrar.ScheduledHarvest, error) {
+	return gather(ctx, r, "list harvests", listOf("harvests", ""), func(d *apijson.Harvest) (h registrar.ScheduledHarvest, err error) {
 		key, err := namespaces.ParsePrefix(r.o.Schemes, d.Namespace)
 		if err != nil {
-			return nil, unread(stele.Reason(err))
+			return h, err
 		}
-		h := registrar.ScheduledHarvest{Name: d.Name, URL: d.URL, Scheme: key.Scheme, Prefix: key.Prefix, Format: d.Format, Set: d.Set, Every: time.Duration(d.Every) * time.Second, Limit: d.Limit, By: d.By,
+		h = registrar.ScheduledHarvest{Name: d.Name, URL: d.URL, Scheme: key.Scheme, Prefix: key.Prefix, Format: d.Format, Set: d.Set, Every: time.Duration(d.Every) * time.Second, Limit: d.Limit, By: d.By,
 			Added: d.Added, Ended: d.Ended, Next: d.Next, Said: d.Said, Failures: d.Failures, Waits: d.Waits, Asked: d.Asked}
 		if d.UnderWay {
 			h.Server = "server"
 		}
-		list = append(list, h)
-	}
-	return list, nil
+		return h, nil
+	})
 }
 
 // AddHarvest lets servers do a harvest from time to time, with the rights of the caller.
@@ -48,10 +34,7 @@ func (r *Registry) AddHarvest(ctx context.Context, h registrar.ScheduledHarvest)
 
 // StopHarvest ends a harvest that servers do.
 func (r *Registry) StopHarvest(ctx context.Context, name string) error {
-	if _, err := r.call(ctx, &ask{method: http.MethodDelete, path: pathOf("harvests", name)}); err != nil {
-		return under("schedule harvest", stele.ID{}, err)
-	}
-	return nil
+	return r.fetch(ctx, "schedule harvest", &ask{method: http.MethodDelete, path: pathOf("harvests", name)}, nil)
 }
 
 // AskHarvest lets a server do a harvest now; with yes it withdraws all names that are deleted.
@@ -61,12 +44,5 @@ func (r *Registry) AskHarvest(ctx context.Context, name string, yes bool) error 
 
 // post sends a document, and expects no answer. It is not sent again if the answer is lost.
 func (r *Registry) post(ctx context.Context, op, path string, document any) error {
-	text, err := json.Marshal(document)
-	if err != nil {
-		return tell(op, err)
-	}
-	if _, err := r.call(ctx, &ask{method: http.MethodPost, path: path, media: apijson.JSON, body: text}); err != nil {
-		return under(op, stele.ID{}, err)
-	}
-	return nil
+	return r.fetch(ctx, op, &ask{method: http.MethodPost, path: path, document: document}, nil)
 }

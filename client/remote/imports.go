@@ -33,12 +33,9 @@ func importName(name string) string {
 
 // Bookmark returns how far the import of that name is, or nil if it never began.
 func (r *Registry) Bookmark(ctx context.Context, name string) ([]byte, error) {
-	a, err := r.call(ctx, &ask{method: http.MethodGet, path: pathOf("import", importName(name)), again: true})
-	if err != nil {
-		return nil, under("import", stele.ID{}, err)
-	}
 	var mark apijson.Import
-	if err := a.decode(&mark); err != nil || mark.Bookmark == "" {
+	err := r.fetch(ctx, "import", &ask{method: http.MethodGet, path: pathOf("import", importName(name)), again: true}, &mark)
+	if err != nil || mark.Bookmark == "" {
 		return nil, err
 	}
 	return []byte(mark.Bookmark), nil
@@ -190,16 +187,8 @@ func (r *Registry) readImported(resp *http.Response) (map[int]apijson.Imported, 
 
 // BeginImport registers an import, and returns its number.
 func (r *Registry) BeginImport(ctx context.Context, label string) (uint64, error) {
-	body, err := json.Marshal(apijson.ImportInput{Label: label})
-	if err != nil {
-		return 0, tell("import", err)
-	}
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "imports", media: apijson.JSON, body: body, again: true})
-	if err != nil {
-		return 0, under("import", stele.ID{}, err)
-	}
 	var made apijson.ImportInfo
-	err = a.decode(&made)
+	err := r.fetch(ctx, "import", &ask{method: http.MethodPost, path: "imports", document: apijson.ImportInput{Label: label}, again: true}, &made)
 	return made.Number, err
 }
 
@@ -211,14 +200,11 @@ func (r *Registry) NoteImport(context.Context, uint64, registrar.ImportCounts) e
 func (r *Registry) Imports(ctx context.Context, after uint64) iter.Seq2[registrar.Import, error] {
 	return func(yield func(registrar.Import, error) bool) {
 		for {
-			a, err := r.call(ctx, &ask{method: http.MethodGet, path: "imports", again: true,
-				query: url.Values{"after": {strconv.FormatUint(after, 10)}, "limit": {strconv.Itoa(pageSize)}}})
 			var page apijson.ImportPage
-			if err == nil {
-				err = a.decode(&page)
-			}
+			err := r.fetch(ctx, "import", &ask{method: http.MethodGet, path: "imports", again: true,
+				query: url.Values{"after": {strconv.FormatUint(after, 10)}, "limit": {strconv.Itoa(pageSize)}}}, &page)
 			if err != nil {
-				yield(registrar.Import{}, under("import", stele.ID{}, err))
+				yield(registrar.Import{}, err)
 				return
 			}
 			for _, i := range page.Items {

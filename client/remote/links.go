@@ -34,21 +34,13 @@ func (r *Registry) SetLinkChecks(ctx context.Context, key stele.NamespaceKey, ch
 		d.Pauses = append(d.Pauses, apijson.HostPause{Host: p.Host, Until: p.Until})
 	}
 	const op = "set link checks"
-	text, err := json.Marshal(&d)
-	if err != nil {
-		return l, tell(op, err)
-	}
-	return r.linkChecks(ctx, op, key, &ask{method: http.MethodPut, path: pathOf("linkchecks", key.String()), media: apijson.JSON, body: text, again: true})
+	return r.linkChecks(ctx, op, key, &ask{method: http.MethodPut, path: pathOf("linkchecks", key.String()), document: &d, again: true})
 }
 
 func (r *Registry) linkChecks(ctx context.Context, op string, key stele.NamespaceKey, q *ask) (l registrar.LinkChecks, err error) {
-	a, err := r.call(ctx, q)
-	if err != nil {
-		return l, under(op, stele.ID{}, err)
-	}
 	var d apijson.LinkChecks
-	if err := json.Unmarshal(a.body, &d); err != nil {
-		return l, unread(err)
+	if err := r.fetch(ctx, op, q, &d); err != nil {
+		return l, err
 	}
 	l = registrar.LinkChecks{Scheme: key.Scheme, Namespace: key.Prefix, On: d.On, Quota: d.Quota, FallBack: d.FallBack, By: d.By, Changed: d.Changed}
 	for _, o := range d.Own {
@@ -82,13 +74,9 @@ func (r *Registry) LinkFindings(ctx context.Context, key stele.NamespaceKey) ite
 
 // LinkHosts returns what is told about whole hosts.
 func (r *Registry) LinkHosts(ctx context.Context, key stele.NamespaceKey) ([]apijson.LinkHost, error) {
-	a, err := r.call(ctx, &ask{method: http.MethodGet, path: "linkhosts", again: true, query: url.Values{"prefix": {key.String()}}})
-	if err != nil {
-		return nil, under("list link hosts", stele.ID{}, err)
-	}
 	var d apijson.LinkHosts
-	if err := json.Unmarshal(a.body, &d); err != nil {
-		return nil, unread(err)
+	if err := r.fetch(ctx, "list link hosts", &ask{method: http.MethodGet, path: "linkhosts", again: true, query: url.Values{"prefix": {key.String()}}}, &d); err != nil {
+		return nil, err
 	}
 	return d.Items, nil
 }
@@ -100,17 +88,9 @@ func (r *Registry) CheckLinks(ctx context.Context, ids []stele.ID, since time.Ti
 	for _, id := range ids {
 		want.IDs = append(want.IDs, id.String())
 	}
-	text, err := json.Marshal(&want)
-	if err != nil {
-		return nil, 0, tell(op, err)
-	}
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "checklinks", media: apijson.JSON, body: text, again: true})
-	if err != nil {
-		return nil, 0, under(op, stele.ID{}, err)
-	}
 	var d apijson.LinkChecked
-	if err := json.Unmarshal(a.body, &d); err != nil {
-		return nil, 0, unread(err)
+	if err := r.fetch(ctx, op, &ask{method: http.MethodPost, path: "checklinks", document: &want, again: true}, &d); err != nil {
+		return nil, 0, err
 	}
 	return d.Items, d.Waiting, nil
 }
@@ -118,12 +98,6 @@ func (r *Registry) CheckLinks(ctx context.Context, ids []stele.ID, since time.Ti
 // LookAtLink says what a person saw at a target.
 func (r *Registry) LookAtLink(ctx context.Context, id stele.ID, target int, works bool, answer string) error {
 	const op = "look at link"
-	text, err := json.Marshal(&apijson.LinkLook{Target: target, Works: works, Answer: answer})
-	if err != nil {
-		return tell(op, err)
-	}
-	if _, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("looked", id.String()), media: apijson.JSON, body: text, again: true}); err != nil {
-		return under(op, id, err)
-	}
-	return nil
+	_, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("looked", id.String()), document: &apijson.LinkLook{Target: target, Works: works, Answer: answer}, again: true})
+	return under(op, id, err)
 }

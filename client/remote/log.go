@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -40,11 +39,7 @@ func (r *Registry) Prove(ctx context.Context, name stele.ID, version uint64, at 
 
 // LogStatus returns how the transparency log of the server is.
 func (r *Registry) LogStatus(ctx context.Context) (s apijson.Log, err error) {
-	a, err := r.call(ctx, &ask{method: http.MethodGet, path: "log", again: true})
-	if err != nil {
-		return s, under("show log", stele.ID{}, err)
-	}
-	return s, a.decode(&s)
+	return s, r.fetch(ctx, "show log", &ask{method: http.MethodGet, path: "log", again: true}, &s)
 }
 
 // RollLogKey makes a new key of the log, which signs together with those before it for an overlap.
@@ -59,13 +54,5 @@ func (r *Registry) RetireLogKeys(ctx context.Context) (apijson.Log, error) {
 }
 
 func (r *Registry) changeLogKeys(ctx context.Context, op string, change apijson.LogKeyChange) (s apijson.Log, err error) {
-	body, err := json.Marshal(change)
-	if err != nil {
-		return s, tell(op, err)
-	}
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "log", media: apijson.JSON, body: body})
-	if err != nil {
-		return s, under(op, stele.ID{}, err)
-	}
-	return s, a.decode(&s)
+	return s, r.fetch(ctx, op, &ask{method: http.MethodPost, path: "log", document: change}, &s)
 }

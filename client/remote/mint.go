@@ -118,16 +118,12 @@ func (r *Registry) mint(ctx context.Context, pool []stele.NamespaceKey, n int, r
 		}
 		body.Record = nameless(record)
 	}
-	text, err := json.Marshal(body)
-	if err != nil {
-		return nil, tell(op, err)
-	}
 	key, err := r.key()
 	if err != nil {
 		return nil, err
 	}
 	a, err := r.call(ctx, &ask{
-		method: http.MethodPost, path: "mint", media: apijson.JSON, body: text, again: true,
+		method: http.MethodPost, path: "mint", document: body, again: true,
 		header: http.Header{"Idempotency-Key": {key}},
 	})
 	if err != nil {

@@ -163,11 +163,7 @@ func (r *Registry) SetNamespace(ctx context.Context, key stele.NamespaceKey, ifV
 }
 
 func (r *Registry) minter(ctx context.Context, key stele.NamespaceKey) (m apijson.Minter, err error) {
-	a, err := r.call(ctx, &ask{method: http.MethodGet, path: pathOf("minters", key.String()), again: true})
-	if err != nil {
-		return m, under("show namespace", stele.ID{}, err)
-	}
-	return m, a.decode(&m)
+	return m, r.fetch(ctx, "show namespace", &ask{method: http.MethodGet, path: pathOf("minters", key.String()), again: true}, &m)
 }
 
 // MinterStatus returns how far the minter of a namespace is.
@@ -189,13 +185,8 @@ func (r *Registry) Count(ctx context.Context, key stele.NamespaceKey) (uint64, e
 // SkipCounter sets the counter of a namespace's template ahead.
 func (r *Registry) SkipCounter(ctx context.Context, key stele.NamespaceKey, to uint64) error {
 	const op = "skip counter"
-	body, err := json.Marshal(apijson.Skip{To: to})
-	if err != nil {
-		return tell(op, err)
-	}
 	// It is idempotent: to set the counter where it is changes nothing.
-	_, err = r.call(ctx, &ask{method: http.MethodPost, path: pathOf("skip", key.String()), media: apijson.JSON, body: body, again: true})
-	return under(op, stele.ID{}, err)
+	return r.fetch(ctx, op, &ask{method: http.MethodPost, path: pathOf("skip", key.String()), document: apijson.Skip{To: to}, again: true}, nil)
 }
 
 // CheckRules has the server check a namespace, as [registrar.Registrar.CheckRules] does.
@@ -249,20 +240,12 @@ func (r *Registry) PURLHosts(ctx context.Context) ([]string, error) {
 // administrator may add hosts.
 func (r *Registry) AddPURLHosts(ctx context.Context, hosts ...string) ([]string, error) {
 	const op = "add hosts"
-	body, err := json.Marshal(apijson.Hosts{Hosts: hosts})
-	if err != nil {
-		return nil, tell(op, err)
-	}
-	return r.purlHosts(ctx, op, &ask{method: http.MethodPost, path: "purl-hosts", body: body, media: apijson.JSON, again: true})
+	return r.purlHosts(ctx, op, &ask{method: http.MethodPost, path: "purl-hosts", document: apijson.Hosts{Hosts: hosts}, again: true})
 }
 
 func (r *Registry) purlHosts(ctx context.Context, op string, q *ask) ([]string, error) {
-	a, err := r.call(ctx, q)
-	if err != nil {
-		return nil, under(op, stele.ID{}, err)
-	}
 	var list apijson.Hosts
-	if err := a.decode(&list); err != nil {
+	if err := r.fetch(ctx, op, q, &list); err != nil {
 		return nil, err
 	}
 	return list.Hosts, r.learnHosts(list.Hosts)

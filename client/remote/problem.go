@@ -14,12 +14,38 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/trace"
 )
 
 const maxProblem = 1 << 20 // bytes of a problem
 
-// refused makes the failure of an answer whose status is not a success.
+// refused makes the failure of an answer whose status is not a success. If the server is at
+// fault, the error has the id by which its operator finds the request.
 func (r *Registry) refused(resp *http.Response) *failure {
+	f := r.read(resp)
+	if id := resp.Header.Get(trace.Header); resp.StatusCode >= http.StatusInternalServerError && trace.IsRequest(id) {
+		if e, ok := errors.AsType[*stele.Error](f.answered); ok && e.Err != nil {
+			e.Err = &requestError{e.Err, id}
+		}
+	}
+	return f
+}
+
+// requestError is an error with the id of the request that failed.
+type requestError struct {
+	error
+	id string
+}
+
+func (e *requestError) Error() string {
+	return e.error.Error() + "; tell the operator of the server that it was request " + e.id
+}
+
+// Unwrap returns the error without the id.
+func (e *requestError) Unwrap() error { return e.error }
+
+// read makes the failure of what an answer says.
+func (r *Registry) read(resp *http.Response) *failure {
 	f := &failure{status: resp.StatusCode, after: retryAfter(resp.Header)}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))

@@ -19,12 +19,8 @@ import (
 func (r *Registry) Propose(ctx context.Context, p registrar.Proposal) (*registrar.Proposal, error) {
 	const op = "propose"
 	body := apijson.NewProposal{Record: document.AppendRecord(nil, p.Record), Base: p.Base, Note: p.Note}
-	text, err := json.Marshal(body)
-	if err != nil {
-		return nil, tell(op, err)
-	}
 	// It is not retried: if the answer is lost, a retry makes a second proposal.
-	kept, _, err := r.proposal(ctx, op, &ask{method: http.MethodPost, path: "proposals", media: apijson.JSON, body: text})
+	kept, _, err := r.proposal(ctx, op, &ask{method: http.MethodPost, path: "proposals", document: body})
 	return kept, err
 }
 
@@ -65,14 +61,7 @@ func (r *Registry) Approve(ctx context.Context, id string) (*stele.Record, error
 // Decline ends a proposal without writing it.
 func (r *Registry) Decline(ctx context.Context, id, reason string) error {
 	const op = "decline proposal"
-	text, err := json.Marshal(apijson.Declining{Reason: reason})
-	if err != nil {
-		return tell(op, err)
-	}
-	if _, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("decline", id), media: apijson.JSON, body: text}); err != nil {
-		return under(op, stele.ID{}, err)
-	}
-	return nil
+	return r.fetch(ctx, op, &ask{method: http.MethodPost, path: pathOf("decline", id), document: apijson.Declining{Reason: reason}}, nil)
 }
 
 // proposal sends a request that is answered with a proposal.

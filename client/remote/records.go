@@ -3,7 +3,6 @@ package remote
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"net/http"
@@ -237,8 +236,7 @@ func (r *Registry) Disavow(ctx context.Context, name stele.ID, ifVersion, first,
 
 // Purge removes from the files of the server's store what was erased.
 func (r *Registry) Purge(ctx context.Context) error {
-	_, err := r.call(ctx, &ask{method: http.MethodPost, path: "compact", again: true})
-	return under("compact", stele.ID{}, err)
+	return r.fetch(ctx, "compact", &ask{method: http.MethodPost, path: "compact", again: true}, nil)
 }
 
 // Redact removes what a record says, by a legal order.
@@ -247,15 +245,8 @@ func (r *Registry) Redact(ctx context.Context, name stele.ID, ifVersion uint64, 
 }
 
 // revise changes the state of a record.
-func (r *Registry) revise(ctx context.Context, op string, name stele.ID, ifVersion uint64, body any, again bool) (*stele.Record, error) {
-	q := &ask{method: http.MethodPost, path: pathOf(op, name.String()), again: again}
-	if body != nil {
-		var err error
-		if q.body, err = json.Marshal(body); err != nil {
-			return nil, tell(op, err)
-		}
-		q.media = apijson.JSON
-	}
+func (r *Registry) revise(ctx context.Context, op string, name stele.ID, ifVersion uint64, document any, again bool) (*stele.Record, error) {
+	q := &ask{method: http.MethodPost, path: pathOf(op, name.String()), document: document, again: again}
 	if ifVersion != 0 {
 		if r.mark.Load() == nil { // the answer has it; the request below reports errors
 			_, _ = r.Get(ctx, name)

@@ -88,18 +88,12 @@ func New(server, token string, o Options) (*Registry, error) {
 	if o.Schemes == nil {
 		return nil, unfit("api.schemes-missing", "there are no schemes to read identifiers")
 	}
-	p, err := endpoint.Parse(server)
-	if err == nil {
-		err = plainURL(server)
-	}
+	p, err := parseServer(server)
 	if err != nil {
-		return nil, unfit("api.server-invalid", `"{server}" is not a server: {cause}; write https://id.example.org`, server, err)
+		return nil, err
 	}
-	if token != "" && !p.Secure && !o.PlainHTTP && !isLoopback(p.Host) {
-		return nil, unfit("api.token-in-clear-for", "{cause}: it is for {server}; use https", ErrInTheClear, p.HostPort())
-	}
-	if !isTokenText(token) {
-		return nil, unfit("token.characters-invalid", "the token has characters that tokens do not have; copy it as it was printed")
+	if err := checkToken(token, p, o.PlainHTTP); err != nil {
+		return nil, err
 	}
 	o.Timeout = cmp.Or(o.Timeout, 60*time.Second)
 	o.Patience = cmp.Or(o.Patience, 15*time.Second)
@@ -161,6 +155,37 @@ func IsPrivate(server string) bool {
 }
 
 func isPrivate(p endpoint.Endpoint) bool { return p.Secure || isLoopback(p.Host) }
+
+func parseServer(server string) (endpoint.Endpoint, error) {
+	p, err := endpoint.Parse(server)
+	if err == nil {
+		err = plainURL(server)
+	}
+	if err != nil {
+		return p, unfit("api.server-invalid", `"{server}" is not a server: {cause}; write https://id.example.org`, server, err)
+	}
+	return p, nil
+}
+
+// CheckToken returns why a token can't be sent to a server, as New does: it is not the text of a token, or every machine on the path
+// could read it, which plainHTTP allows.
+func CheckToken(token, server string, plainHTTP bool) error {
+	p, err := parseServer(server)
+	if err != nil {
+		return err
+	}
+	return checkToken(token, p, plainHTTP)
+}
+
+func checkToken(token string, p endpoint.Endpoint, plainHTTP bool) error {
+	if token != "" && !p.Secure && !plainHTTP && !isLoopback(p.Host) {
+		return unfit("api.token-in-clear-for", "{cause}: it is for {server}; use https", ErrInTheClear, p.HostPort())
+	}
+	if !isTokenText(token) {
+		return unfit("token.characters-invalid", "the token has characters that tokens do not have; copy it as it was printed")
+	}
+	return nil
+}
 
 // isLoopback reports whether a host is this machine.
 func isLoopback(host string) bool {

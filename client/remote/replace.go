@@ -32,11 +32,7 @@ func (r *Registry) replace(ctx context.Context, want apijson.Replacement, told f
 
 // change has the server change targets of many records.
 func (r *Registry) change(ctx context.Context, op, path string, want any, told func(bulk.Replaced) error) (counts bulk.ReplaceCounts, err error) {
-	body, err := json.Marshal(want)
-	if err != nil {
-		return counts, tell(op, err)
-	}
-	s, err := r.open(ctx, &ask{method: http.MethodPost, path: path, media: apijson.JSON, body: body}, nil, streamStill)
+	s, err := r.open(ctx, &ask{method: http.MethodPost, path: path, document: want}, nil, streamStill)
 	if err != nil {
 		return counts, under(op, stele.ID{}, err)
 	}

@@ -37,13 +37,9 @@ func (r *Registry) Search(ctx context.Context, q SearchQuery) iter.Seq2[*stele.R
 	return func(yield func(*stele.Record, error) bool) {
 		query := q.values()
 		for count := uint64(0); ; {
-			a, err := r.call(ctx, &ask{method: http.MethodGet, path: "search", query: query, again: true})
 			var page apijson.SearchPage
-			if err == nil {
-				err = a.decode(&page)
-			}
-			if err != nil {
-				yield(nil, under("search", stele.ID{}, err))
+			if err := r.fetch(ctx, "search", &ask{method: http.MethodGet, path: "search", query: query, again: true}, &page); err != nil {
+				yield(nil, err)
 				return
 			}
 			if page.Behind > 0 && q.Behind != nil && !query.Has("cursor") {

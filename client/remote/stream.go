@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -14,6 +15,7 @@ import (
 // stream is the body of an answer that may be long. It fails when it is idle for too long.
 type stream struct {
 	body    io.ReadCloser
+	header  http.Header
 	watch   *time.Timer
 	still   time.Duration // how long it may be idle
 	cancel  context.CancelCauseFunc
@@ -63,7 +65,7 @@ func (r *Registry) openOnce(ctx context.Context, q *ask, in io.Reader, still tim
 		cancel(nil)
 		return nil, failed
 	}
-	s.body = resp.Body
+	s.body, s.header = resp.Body, resp.Header
 	return s, nil
 }
 

@@ -81,12 +81,8 @@ func (r *Registry) LastChange(ctx context.Context) (uint64, error) {
 // administrator may ask.
 func (r *Registry) Position(ctx context.Context) (p stele.Position, err error) {
 	q := &ask{method: http.MethodGet, path: "changes", again: true, query: url.Values{"limit": {"1"}}}
-	a, err := r.call(ctx, q)
-	if err != nil {
-		return p, under("list changes", stele.ID{}, err)
-	}
 	var page apijson.ChangePage
-	if err := a.decode(&page); err != nil {
+	if err := r.fetch(ctx, "list changes", q, &page); err != nil {
 		return p, err
 	}
 	p.Change = page.Last
@@ -100,15 +96,9 @@ func (r *Registry) Position(ctx context.Context) (p stele.Position, err error) {
 
 // Status returns the state of the server. Only an administrator may ask.
 func (r *Registry) Status(ctx context.Context) (s apijson.Status, err error) {
-	a, err := r.call(ctx, &ask{method: http.MethodGet, path: "status", again: true})
-	if err != nil {
-		return s, under("ask for the status", stele.ID{}, err)
-	}
-	if err := json.Unmarshal(a.body, &s); err != nil {
-		return s, unread(err)
-	}
+	err = r.fetch(ctx, "ask for the status", &ask{method: http.MethodGet, path: "status", again: true}, &s)
 	s.Why = apijson.Legible(s.Why)
-	return s, nil
+	return s, err
 }
 
 // AuditPage returns the entries of a part of the audit trail that a query selects, the
@@ -129,12 +119,8 @@ func (r *Registry) AuditPage(ctx context.Context, q registrar.AuditQuery) (page 
 			query.Set(name, text)
 		}
 	}
-	a, err := r.call(ctx, &ask{method: http.MethodGet, path: "audit", query: query, again: true})
-	if err != nil {
-		return nil, 0, false, under("read audit trail", stele.ID{}, err)
-	}
 	var got audit.Page
-	if err := a.decode(&got); err != nil {
+	if err := r.fetch(ctx, "read audit trail", &ask{method: http.MethodGet, path: "audit", query: query, again: true}, &got); err != nil {
 		return nil, 0, false, err
 	}
 	return got.Items, got.After, got.Last, nil
@@ -142,24 +128,12 @@ func (r *Registry) AuditPage(ctx context.Context, q registrar.AuditQuery) (page 
 
 // SecretKeys shows which keys encrypt secrets of the registry.
 func (r *Registry) SecretKeys(ctx context.Context) (*apijson.SecretKeys, error) {
-	a, err := r.call(ctx, &ask{method: http.MethodGet, path: "secrets", again: true})
-	if err != nil {
-		return nil, under("show secret keys", stele.ID{}, err)
-	}
 	keys := new(apijson.SecretKeys)
-	return keys, a.decode(keys)
+	return keys, r.fetch(ctx, "show secret keys", &ask{method: http.MethodGet, path: "secrets", again: true}, keys)
 }
 
 // RotateSecrets encrypts all secrets of the registry under another key.
 func (r *Registry) RotateSecrets(ctx context.Context, want apijson.SecretRotation) (*apijson.SecretRotated, error) {
-	body, err := json.Marshal(want)
-	if err != nil {
-		return nil, tell("rotate secret key", err)
-	}
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "secrets", media: apijson.JSON, body: body})
-	if err != nil {
-		return nil, under("rotate secret key", stele.ID{}, err)
-	}
 	done := new(apijson.SecretRotated)
-	return done, a.decode(done)
+	return done, r.fetch(ctx, "rotate secret key", &ask{method: http.MethodPost, path: "secrets", document: want}, done)
 }

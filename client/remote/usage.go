@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/apijson"
 )
 
@@ -50,13 +49,9 @@ func queryOf(prefix string, limit int, more ...string) url.Values {
 
 // askUsage asks for figures of use.
 func askUsage[T any](ctx context.Context, r *Registry, path string, query url.Values) (*T, error) {
-	a, err := r.call(ctx, &ask{method: http.MethodGet, path: path, query: query, again: true})
 	found := new(T)
-	if err == nil {
-		err = a.decode(found)
-	}
-	if err != nil {
-		return nil, under("usage", stele.ID{}, err)
+	if err := r.fetch(ctx, "usage", &ask{method: http.MethodGet, path: path, query: query, again: true}, found); err != nil {
+		return nil, err
 	}
 	return found, nil
 }

@@ -21,12 +21,8 @@ const pieceBytes = 1 << 20
 // lines that it has read.
 func (r *Registry) CountLog(ctx context.Context, in io.Reader, o apijson.UsageLogOptions, sent, counted func(int)) (*apijson.UsageLogSummary, error) {
 	const op = "count log"
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "usagelogs"})
-	if err != nil {
-		return nil, under(op, stele.ID{}, err)
-	}
 	var log apijson.UsageLog
-	if err := a.decode(&log); err != nil {
+	if err := r.fetch(ctx, op, &ask{method: http.MethodPost, path: "usagelogs"}, &log); err != nil {
 		return nil, err
 	}
 	path := pathOf("usagelogs", log.ID)
@@ -44,8 +40,8 @@ func (r *Registry) CountLog(ctx context.Context, in io.Reader, o apijson.UsageLo
 		n, readErr := io.ReadFull(in, piece)
 		if n > 0 {
 			q := &ask{method: http.MethodPut, path: path, query: url.Values{"at": {strconv.FormatInt(o.Size, 10)}}, media: "application/octet-stream", body: piece[:n], again: true}
-			if _, err := r.call(ctx, q); err != nil {
-				return nil, under(op, stele.ID{}, err)
+			if err := r.fetch(ctx, op, q, nil); err != nil {
+				return nil, err
 			}
 			o.Size += int64(n)
 			sent(n)
@@ -57,11 +53,7 @@ func (r *Registry) CountLog(ctx context.Context, in io.Reader, o apijson.UsageLo
 			return nil, readErr
 		}
 	}
-	text, err := json.Marshal(&o)
-	if err != nil {
-		return nil, tell(op, err)
-	}
-	s, err := r.open(ctx, &ask{method: http.MethodPost, path: path, media: apijson.JSON, body: text}, nil, streamStill)
+	s, err := r.open(ctx, &ask{method: http.MethodPost, path: path, document: &o}, nil, streamStill)
 	if err != nil {
 		return nil, under(op, stele.ID{}, err)
 	}

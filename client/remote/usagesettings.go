@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/stele-id/stele"
@@ -31,21 +30,13 @@ func (r *Registry) SetUsageSettings(ctx context.Context, key stele.NamespaceKey,
 		d.Public = &next.Public
 	}
 	const op = "set usage settings"
-	text, err := json.Marshal(&d)
-	if err != nil {
-		return u, tell(op, err)
-	}
-	return r.usageSettings(ctx, op, key, &ask{method: http.MethodPut, path: pathOf("usagesettings", key.String()), media: apijson.JSON, body: text, again: true})
+	return r.usageSettings(ctx, op, key, &ask{method: http.MethodPut, path: pathOf("usagesettings", key.String()), document: &d, again: true})
 }
 
 func (r *Registry) usageSettings(ctx context.Context, op string, key stele.NamespaceKey, q *ask) (u registrar.UsageSettings, err error) {
-	a, err := r.call(ctx, q)
-	if err != nil {
-		return u, under(op, stele.ID{}, err)
-	}
 	var d apijson.UsageSettings
-	if err := json.Unmarshal(a.body, &d); err != nil {
-		return u, unread(err)
+	if err := r.fetch(ctx, op, q, &d); err != nil {
+		return u, err
 	}
 	return registrar.UsageSettings{Scheme: key.Scheme, Namespace: key.Prefix, CountAll: d.CountAll, Public: d.Public, By: d.By, Changed: d.Changed}, nil
 }

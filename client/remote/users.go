@@ -57,21 +57,12 @@ func (r *Registry) User(ctx context.Context, name string) (auth.User, error) {
 }
 
 // user sends a request that is answered with a user.
-func (r *Registry) user(ctx context.Context, op string, q *ask, body any) (u auth.User, err error) {
-	if body != nil {
-		if q.body, err = json.Marshal(body); err != nil {
-			return u, tell(op, err)
-		}
-		if q.media = apijson.JSON; q.method == http.MethodPatch {
-			q.media = apijson.MergePatch
-		}
-	}
-	a, err := r.call(ctx, q)
-	if err != nil {
-		return u, under(op, stele.ID{}, err)
+func (r *Registry) user(ctx context.Context, op string, q *ask, document any) (auth.User, error) {
+	if q.document = document; q.method == http.MethodPatch {
+		q.media = apijson.MergePatch
 	}
 	var got apijson.User
-	err = a.decode(&got)
+	err := r.fetch(ctx, op, q, &got)
 	return auth.User(got), err
 }
 
@@ -98,18 +89,10 @@ func (r *Registry) CreateToken(ctx context.Context, want auth.TokenRequest) (cre
 	for _, s := range want.Scopes {
 		body.Scopes = append(body.Scopes, string(s))
 	}
-	text, err := json.Marshal(body)
-	if err != nil {
-		return "", t, tell(op, err)
-	}
 	// It is not retried: if the answer is lost, the retry makes a second token, and the
 	// first stays valid and unused.
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "tokens", media: apijson.JSON, body: text})
-	if err != nil {
-		return "", t, under(op, stele.ID{}, err)
-	}
 	var made apijson.MadeToken
-	if err := a.decode(&made); err != nil {
+	if err := r.fetch(ctx, op, &ask{method: http.MethodPost, path: "tokens", document: body}, &made); err != nil {
 		return "", t, err
 	}
 	return made.Credential, tokenOf(made.Token), nil
@@ -119,16 +102,8 @@ func (r *Registry) CreateToken(ctx context.Context, want auth.TokenRequest) (cre
 // which the server shows only once. A life of 0 is the server's usual one.
 func (r *Registry) CreateLink(ctx context.Context, user string, life time.Duration) (credential string, l auth.Link, err error) {
 	const op = "create link"
-	text, err := json.Marshal(apijson.NewLink{User: user, Seconds: wholeSeconds(life)})
-	if err != nil {
-		return "", l, tell(op, err)
-	}
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "links", media: apijson.JSON, body: text})
-	if err != nil {
-		return "", l, under(op, stele.ID{}, err)
-	}
 	var made apijson.MadeLink
-	if err := a.decode(&made); err != nil {
+	if err := r.fetch(ctx, op, &ask{method: http.MethodPost, path: "links", document: apijson.NewLink{User: user, Seconds: wholeSeconds(life)}}, &made); err != nil {
 		return "", l, err
 	}
 	return made.Credential, auth.Link{ID: made.ID, User: made.User, Expires: made.Expires}, nil
@@ -151,8 +126,7 @@ func (r *Registry) RevokeToken(ctx context.Context, id string) (t auth.Token, er
 
 // RemovePassword removes the password of a user, with its authenticator app. Only an administrator may.
 func (r *Registry) RemovePassword(ctx context.Context, user string) error {
-	_, err := r.call(ctx, &ask{method: http.MethodDelete, path: pathOf("passwords", user)})
-	return under("remove password", stele.ID{}, err)
+	return r.fetch(ctx, "remove password", &ask{method: http.MethodDelete, path: pathOf("passwords", user)}, nil)
 }
 
 // OpenToken makes a token valid again that a restore has suspended. Only an administrator
@@ -162,13 +136,9 @@ func (r *Registry) OpenToken(ctx context.Context, id string) (t auth.Token, err 
 }
 
 // changedToken sends a request that is answered with a token.
-func (r *Registry) changedToken(ctx context.Context, op string, q *ask) (t auth.Token, err error) {
-	a, err := r.call(ctx, q)
-	if err != nil {
-		return t, under(op, stele.ID{}, err)
-	}
+func (r *Registry) changedToken(ctx context.Context, op string, q *ask) (auth.Token, error) {
 	var got apijson.Token
-	err = a.decode(&got)
+	err := r.fetch(ctx, op, q, &got)
 	return tokenOf(got), err
 }
 
@@ -199,14 +169,29 @@ func listed[J, T any](ctx context.Context, r *Registry, op string, q *ask, read 
 	}
 }
 
-// Me returns the principal of the token.
-func (r *Registry) Me(ctx context.Context) (p auth.Principal, err error) {
-	a, err := r.call(ctx, &ask{method: http.MethodGet, path: "me", again: true})
-	if err != nil {
-		return p, under("show user", stele.ID{}, err)
+// gather returns the items of a list, as read returns them.
+func gather[J, T any](ctx context.Context, r *Registry, op string, q *ask, read func(*J) (T, error)) (list []T, err error) {
+	for item, err := range r.items(ctx, q) {
+		if err != nil {
+			return nil, under(op, stele.ID{}, err)
+		}
+		var v J
+		if err := json.Unmarshal(item, &v); err != nil {
+			return nil, unread(err)
+		}
+		one, err := read(&v)
+		if err != nil {
+			return nil, unread(stele.Reason(err))
+		}
+		list = append(list, one)
 	}
+	return list, nil
+}
+
+// Me returns the principal of the token.
+func (r *Registry) Me(ctx context.Context) (auth.Principal, error) {
 	var me apijson.Self
-	err = a.decode(&me)
+	err := r.fetch(ctx, "show user", &ask{method: http.MethodGet, path: "me", again: true}, &me)
 	return auth.Principal{Name: me.Name, Groups: me.Groups, Admin: me.Admin, Token: me.Token, Expires: me.Expires}, err
 }
 

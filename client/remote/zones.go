@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"iter"
 	"net/http"
@@ -50,12 +49,8 @@ func checkedZone(z *apijson.CheckedZone) CheckedZone {
 // CheckSecondaries has the server ask the secondaries of a zone for the serials of their
 // copies. Only an administrator may ask.
 func (r *Registry) CheckSecondaries(ctx context.Context, zone string) (CheckedZone, error) {
-	a, err := r.call(ctx, &ask{method: http.MethodGet, path: pathOf("secondaries", zone), again: true})
-	if err != nil {
-		return CheckedZone{}, under("check secondaries", stele.ID{}, err)
-	}
 	var z apijson.CheckedZone
-	err = a.decode(&z)
+	err := r.fetch(ctx, "check secondaries", &ask{method: http.MethodGet, path: pathOf("secondaries", zone), again: true}, &z)
 	return checkedZone(&z), err
 }
 
@@ -88,16 +83,8 @@ func (r *Registry) WriteZone(ctx context.Context, w io.Writer, key stele.Namespa
 // [registrar.Registrar.RaiseZone].
 func (r *Registry) RaiseZone(ctx context.Context, zone string, above *uint32) (stele.ZoneState, error) {
 	const op = "raise zone"
-	body, err := json.Marshal(apijson.ZoneRaise{Above: above})
-	if err != nil {
-		return stele.ZoneState{}, tell(op, err)
-	}
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("zones", zone), media: apijson.JSON, body: body})
-	if err != nil {
-		return stele.ZoneState{}, under(op, stele.ID{}, err)
-	}
 	var z apijson.ZoneState
-	err = a.decode(&z)
+	err := r.fetch(ctx, op, &ask{method: http.MethodPost, path: pathOf("zones", zone), document: apijson.ZoneRaise{Above: above}}, &z)
 	return zoneState(z), err
 }
 
@@ -114,22 +101,14 @@ func (r *Registry) ZoneKeys(ctx context.Context, key stele.NamespaceKey, parent 
 // ChangeZoneKeys changes the keys of a namespace's zone.
 func (r *Registry) ChangeZoneKeys(ctx context.Context, key stele.NamespaceKey, change zonekey.Change) (*zonekey.Status, error) {
 	const op = "set zone keys"
-	body, err := json.Marshal(change)
-	if err != nil {
-		return nil, tell(op, err)
-	}
 	// It is not retried: a retry could roll a key twice.
-	return r.zoneKeys(ctx, op, &ask{method: http.MethodPost, path: pathOf("zonekeys", key.String()), media: apijson.JSON, body: body})
+	return r.zoneKeys(ctx, op, &ask{method: http.MethodPost, path: pathOf("zonekeys", key.String()), document: change})
 }
 
 // zoneKeys sends a request that is answered with keys.
 func (r *Registry) zoneKeys(ctx context.Context, op string, q *ask) (*zonekey.Status, error) {
-	a, err := r.call(ctx, q)
-	if err != nil {
-		return nil, under(op, stele.ID{}, err)
-	}
 	k := new(zonekey.Status)
-	return k, a.decode(k)
+	return k, r.fetch(ctx, op, q, k)
 }
 
 // SecondaryKeys yields the keys of secondaries, without their secrets, by name. Only an
@@ -142,11 +121,7 @@ func (r *Registry) SecondaryKeys(ctx context.Context) iter.Seq2[zonekey.TSIGKey,
 // AddSecondaryKey makes a TSIG key of secondaries, and returns its secret, which the server
 // shows only once.
 func (r *Registry) AddSecondaryKey(ctx context.Context, name, algorithm string) (*zonekey.TSIGKey, error) {
-	body, err := json.Marshal(apijson.NewTSIGKey{Name: name, Algorithm: algorithm})
-	if err != nil {
-		return nil, tell("set TSIG key", err)
-	}
-	return r.secondaryKey(ctx, &ask{method: http.MethodPost, path: "tsig", media: apijson.JSON, body: body})
+	return r.secondaryKey(ctx, &ask{method: http.MethodPost, path: "tsig", document: apijson.NewTSIGKey{Name: name, Algorithm: algorithm}})
 }
 
 // RetireSecondaryKey ends the use of a TSIG key of secondaries.
@@ -156,10 +131,6 @@ func (r *Registry) RetireSecondaryKey(ctx context.Context, name string) (*zoneke
 
 // secondaryKey sends a request that is answered with a key of secondaries.
 func (r *Registry) secondaryKey(ctx context.Context, q *ask) (*zonekey.TSIGKey, error) {
-	a, err := r.call(ctx, q)
-	if err != nil {
-		return nil, under("set TSIG key", stele.ID{}, err)
-	}
 	k := new(zonekey.TSIGKey)
-	return k, a.decode(k)
+	return k, r.fetch(ctx, "set TSIG key", q, k)
 }
