@@ -15,11 +15,13 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk/bundle"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/internal/wording"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/registry/access"
+	"github.com/stele-id/stele/transparency"
 )
 
 // bundleFlags are the flags of bundle.
@@ -36,21 +38,26 @@ func (p *program) bundleCommand() *cobra.Command {
 		Short: "Hand over names, with their history and proofs, in one file",
 		Long: `Bundle writes all that the registry has under the prefixes, or all of it, to one archive:
 records with every version, namespaces, public keys, statements of persistence, the
-positions of minters, and the proofs of the transparency log that all of it is what the
+positions of minters, figures of use by month, and the proofs of the transparency log that all of it is what the
 registry once said. Another registry can take over from it, and 'stele bundle check'
 checks it without any registry. It is a tar file, and a bag as archives take it (BagIt,
 RFC 8493), of plain text files with a README. It never has secrets.
 
 The registry signs the bundle with the key of its log. If the log has no name and no key
-yet, name it with --origin. The same state of the registry gives the same bytes.
+yet, name it with --origin. The same state of the registry gives the same bytes, within a
+month: a bundle has the figures of use of the months that are over.
 
 A file whose name ends in .gz or .tgz is compressed. The file appears when it is
 complete. If bundle is interrupted, give the same command again: it goes on, with the
 state of the registry that it began with. --again begins anew.
 
+With --server the server makes the bundle, and the command downloads and checks it. If the
+connection breaks it goes on where it was.
+
 Only an administrator may have all; owners may have what is theirs.`,
 		Example: `  stele bundle -o registry.tar
   stele bundle ark:12345 urn:example -o ours.tgz
+  stele bundle ark:12345 -o ours.tgz --server https://id.example.org
   stele bundle check ours.tgz --key names.example.org/.log+f3ed7f9b+AQ...
   stele bundle sign ours.tgz --key example.key`,
 		Args: func(cmd *cobra.Command, _ []string) error {
@@ -60,13 +67,23 @@ Only an administrator may have all; owners may have what is theirs.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			far, err := p.isRemote(cmd)
+			if err != nil {
+				return err
+			}
+			if far {
+				o, err := p.bundleOptions(cmd, nil)
+				if err != nil {
+					return err
+				}
+				return p.withServer(cmd, func(ctx context.Context, r *remote.Registry) error { return p.bundleFrom(ctx, r, &f, args, o) })
+			}
 			if err := p.hasFolder(); err != nil {
 				return err
 			}
 			return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error { return p.bundle(ctx, r, &f, args) })
 		},
 	}
-	onFolder(cmd)
 	cmd.Flags().StringVarP(&f.file, "output", "o", "", "write to this `file`")
 	cmd.Flags().BoolVar(&f.again, "again", false, "begin anew, also if an earlier run was interrupted")
 	cmd.Flags().StringVar(&f.origin, "origin", os.Getenv("STELE_LOG_ORIGIN"), "`name` of the log if it has none yet, a URL without its scheme, such as names.example.org/.log (environment: STELE_LOG_ORIGIN)")
@@ -78,24 +95,13 @@ Only an administrator may have all; owners may have what is theirs.`,
 // bundle writes a bundle of the registry.
 func (p *program) bundle(ctx context.Context, r *registry.Registry, f *bundleFlags, args []string) error {
 	l := access.NewLocal(r, p.now, r.Place().String())
-	var prefixes []stele.NamespaceKey
-	for _, prefix := range args {
-		keys, err := l.Beginnings(prefix)
-		if err != nil {
-			return err
-		}
-		prefixes = append(prefixes, keys...)
-	}
-	from, err := r.Registrar.Bundling(ctx, prefixes...)
-	if err != nil {
-		return err
-	}
-	keys, err := r.SetUpLog(ctx, f.origin)
+	keys := func(ctx context.Context) (*transparency.Keys, error) { return r.SetUpLog(ctx, f.origin) }
+	j, err := l.BundleBelow(ctx, r, args, keys, p.now())
 	if err != nil {
 		return err
 	}
 	bar := p.newProgress("bundle", "records", 0, nil)
-	j := &bundle.Job{From: from, Log: r.Log, Keys: keys, Now: p.now(), Gzip: isGzip(f.file), Progress: bar.Add}
+	j.Gzip, j.Progress = isGzip(f.file), bar.Add
 	done, resumed, err := j.WriteFile(ctx, f.file, f.again)
 	bar.End()
 	switch {
@@ -264,6 +270,9 @@ func (p *program) sayBundle(name string, r *bundle.Report) error {
 	line("log", "%s, change %s of %s", r.Head.Origin, grouped(int64(r.Head.Changes)), wording.Moment(r.Head.At))
 	line("records", "%s in %s versions", grouped(int64(r.Counts.Records)), grouped(int64(r.Counts.Versions)))
 	line("namespaces", "%s", grouped(int64(r.Counts.Namespaces)))
+	if r.Counts.Usage > 0 {
+		line("usage", "%s sums of a name in a month, up to %s", grouped(int64(r.Counts.Usage)), r.Head.UsageUntil)
+	}
 	line("manifest", "SHA-256 %x", r.Manifest)
 	for _, s := range r.Signatures {
 		line("signed", "%s, on %s by %s", s.Namespace, wording.Moment(s.Date), s.Key)

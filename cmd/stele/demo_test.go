@@ -38,6 +38,7 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	checkDemoQueries(t, printed)
+	checkDemoToken(t, printed)
 	pages := regexp.MustCompile(`(?m)^  (http\S+)`).FindAllStringSubmatch(printed, -1)
 	if len(pages) != len(demo.Pages()) {
 		t.Fatalf("%d pages are printed, and there are %d", len(pages), len(demo.Pages()))
@@ -71,6 +72,23 @@ func checkDemoQueries(t *testing.T, printed string) {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("%s\n%v: no %q in\n%s", command, err, want, out)
 		}
+	}
+}
+
+// checkDemoToken sets the token as the demo prints it, and lists names with it, which the public may not.
+func checkDemoToken(t *testing.T, printed string) {
+	t.Helper()
+	export := regexp.MustCompile(`(?m)^export STELE_TOKEN=\S+$`).FindString(printed)
+	address := regexp.MustCompile(`(?m)^serving (\S+)$`).FindStringSubmatch(printed)
+	if export == "" || address == nil {
+		t.Fatalf("no token is set:\n%s", printed)
+	}
+	list := "stele ls ark:12345/x5xm4dd26 --server " + address[1]
+	if out, err := exec.Command("bash", "-c", list).CombinedOutput(); err == nil {
+		t.Errorf("%s needs no token: %s", list, out)
+	}
+	if out, err := exec.Command("bash", "-c", export+"\n"+list).CombinedOutput(); err != nil || string(out) != "ark:12345/x5xm4dd26\n" {
+		t.Errorf("%s\n%v: %s", list, err, out)
 	}
 }
 

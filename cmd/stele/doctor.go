@@ -86,7 +86,7 @@ func (p *program) doctor(cmd *cobra.Command, o doctorOptions) error {
 	}
 	problems, err := doctor.Examine(ctx, doctor.Options{
 		Config: c, ConfigFile: o.config, Away: far, Server: p.remote.server, Place: p.place(), Secrets: server.secrets, Backup: o.backup,
-		Version: version, Now: p.now, Roots: roots, Schemes: schemes, Token: p.remote.token,
+		Version: about().Version, Now: p.now, Roots: roots, Schemes: schemes, Token: p.remote.token,
 		AskServer: func(_ context.Context, server string, do func(ctx context.Context, r *remote.Registry) error) error {
 			p.remote.server = server
 			return p.withServer(cmd, do)

@@ -61,8 +61,10 @@ data, so export names the values that it can't say; use handle-json to keep ever
 
 htaccess and nginx-map are redirects for Apache httpd and nginx, of all names in the
 spellings that their schemes know, to the first location of each record; withdrawn
-names are gone (410). How to include the file stands at its beginning. zone is the zone of
-a published namespace, which name servers load; see also 'stele zone export'.
+names are gone (410). Rules of namespaces are in the file as far as a web server can
+follow them; export names the others. How to include the file stands at its beginning.
+zone is the zone of a published namespace, which name servers load; see also 'stele
+zone export'.
 
 datacite-json is a page of DataCite's REST API with all DOIs, which 'stele import --from
 datacite' reads. ezid-csv is a batch download of EZID in CSV, which 'stele import --from

@@ -83,6 +83,10 @@ below it, on all servers of the registry. Names are still resolved here. Then ma
 with 'stele bundle' for the heir: with one that was made since the seal, the heir makes the
 names.
 
+Records elsewhere may have aliases in the namespace. They stay with their records, and the heir could
+give these names to other things. So seal refuses as long as there are any, unless the namespaces of
+these records are offered to the same heir, too. It reads all records for that.
+
 A seal is not for a trial: it can only be cancelled as long as the heir has not adopted such a
 bundle. With --dry-run, seal says what it would concern and changes nothing. It needs --yes, or
 asks at a terminal for the prefix.`,
@@ -147,16 +151,12 @@ func (f *heirFlags) add(cmd *cobra.Command) {
 
 // withHeirs calls do with a registry that can ask heirs.
 func (p *program) withHeirs(cmd *cobra.Command, f *heirFlags, prefix string, do func(ctx context.Context, l *Registry, key stele.NamespaceKey) error) error {
-	var allowed []string
-	if f.allow != "" {
-		allowed = strings.Split(f.allow, ",")
-	}
-	rule, err := outbound.ParseRule(allowed)
+	rule, err := allowedRule(cmd, f.allow)
 	if err != nil {
-		return usage.Errorf(cmd, "", "{cause}", err)
+		return err
 	}
 	return p.onPrefix(cmd, prefix, func(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
-		l.WithHeirs(heir.Checker{HTTP: outbound.NewClient(rule, heir.Patience, heir.MaxAnswer), Agent: "Stele/" + version})
+		l.WithHeirs(heir.Checker{HTTP: outbound.NewClient(rule, heir.Patience, heir.MaxAnswer), Agent: "Stele/" + about().Version})
 		return do(ctx, l, key)
 	})
 }
@@ -188,6 +188,7 @@ does not ask.`,
 }
 
 func (p *program) handOverCancelCommand() *cobra.Command {
+	var f heirFlags
 	var sure bool
 	cmd := &cobra.Command{
 		Use:   "cancel PREFIX",
@@ -197,17 +198,19 @@ func (p *program) handOverCancelCommand() *cobra.Command {
 If the namespace is sealed, the heir may have adopted it and make names: then both registries
 would give the same names to different things, and this can't be repaired. Ask the heir's
 operator first. With --i-know you say that the heir has not adopted it and will not, and names
-are made here again.`,
+are made here again. The heir is asked all the same, if it can be reached, and the seal stays if
+it says that it has.`,
 		Example: `  stele handover cancel ark:12345
   stele handover cancel ark:12345 --i-know`,
 		Args: usage.OneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.onPrefix(cmd, args[0], func(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
+			return p.withHeirs(cmd, &f, args[0], func(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
 				list, err := l.CancelHandOver(ctx, key, sure)
 				return p.printHandOvers(list, err)
 			})
 		},
 	}
+	f.add(cmd)
 	cmd.Flags().BoolVar(&sure, "i-know", false, "cancel a seal: the heir has not adopted the namespace, and will not")
 	return usage.NeverFiles(cmd)
 }
@@ -293,11 +296,20 @@ func (p *program) showHandOvers(ctx context.Context, l *Registry, key stele.Name
 			line("state", "%s since %s%s", h.State, wording.Moment(h.Since), by(h.By))
 			line("heir", "%s at %s", h.Heir, h.Address)
 		}
+		for _, h := range ns.Heirs {
+			line("silence", "of %d days: %s at %s may take it over", h.Days, h.Registry, h.Address)
+		}
 		if n := len(ns.Adoptions); n > 0 {
 			a := &ns.Adoptions[n-1]
 			line("adopted", "from %s on %s%s, up to its change %s of %s", a.From, wording.Moment(a.At), by(a.By), grouped(int64(a.Change)), wording.Moment(a.Until))
 			if a.Reading {
 				line("", "for reading only")
+			}
+			switch {
+			case ns.IsSilent():
+				line("", "since that registry fell silent; records are changed here, and names are not made")
+			case a.Silent && !a.Ended.IsZero():
+				line("", "since that registry fell silent; it has ended by %s", wording.Moment(a.Ended))
 			}
 		}
 	}
@@ -368,7 +380,7 @@ func (p *program) printPlan(plan *registrar.SealPlan, dry bool) error {
 	}
 	line("records", "%s, of which %s are reserved", grouped(int64(plan.Records())), grouped(int64(plan.Reserved)))
 	if c := &plan.Inward; c.Count > 0 {
-		line("aliases", "%s there of records elsewhere, such as %s of %s: they stay here, and the heir does not get them", grouped(int64(c.Count)), c.Some[0].Alias, c.Some[0].ID)
+		line("aliases", "%s there of records elsewhere, such as %s of %s: the heir does not get them, so that a seal is refused; offer the namespaces of these records to it, too", grouped(int64(c.Count)), c.Some[0].Alias, c.Some[0].ID)
 	}
 	if c := &plan.Outward; c.Count > 0 {
 		line("aliases", "%s elsewhere of records there, such as %s of %s: the heir gets them with the records, and does not answer for them unless it has their namespaces", grouped(int64(c.Count)), c.Some[0].Alias, c.Some[0].ID)
@@ -376,7 +388,9 @@ func (p *program) printPlan(plan *registrar.SealPlan, dry bool) error {
 	if plan.Registry == "" {
 		line("note", "the log of this registry has no name yet, which a bundle needs: 'stele log key --origin NAME'")
 	}
-	if dry {
+	if dry && plan.Inward.Count > 0 {
+		fmt.Fprintf(&b, "nothing was changed\n")
+	} else if dry {
 		fmt.Fprintf(&b, "nothing was changed; give --yes instead of --dry-run to seal\n")
 	}
 	return p.say("%s", b.String())

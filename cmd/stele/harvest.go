@@ -141,16 +141,12 @@ const (
 
 // harvestClient returns what asks the repository.
 func (p *program) harvestClient(cmd *cobra.Command, f *harvestFlags) (*harvest.Client, error) {
-	var allowed []string
-	if f.allow != "" {
-		allowed = strings.Split(f.allow, ",")
-	}
-	rule, err := outbound.ParseRule(allowed)
+	rule, err := allowedRule(cmd, f.allow)
 	if err != nil {
-		return nil, usage.Errorf(cmd, "", "{cause}", err)
+		return nil, err
 	}
 	fetch := outbound.NewFetcher(&outbound.Dialer{Rule: rule, Timeout: harvestConnecting, Own: net.InterfaceAddrs}, harvestHeading)
-	return &harvest.Client{HTTP: fetch, Now: p.now, Pause: f.pause, Agent: "Stele/" + version, Wait: waitFor, Busy: func(wait time.Duration, why string) {
+	return &harvest.Client{HTTP: fetch, Now: p.now, Pause: f.pause, Agent: "Stele/" + about().Version, Wait: waitFor, Busy: func(wait time.Duration, why string) {
 		fmt.Fprintf(p.stderr, "harvest: waits %s: %s\n", wait.Round(time.Second), printable(why))
 	}}, nil
 }

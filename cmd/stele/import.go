@@ -337,10 +337,14 @@ func (p *program) importReport(im *importing, took time.Duration, err error) err
 	if c.Rejected == 0 {
 		return err
 	}
-	if im.Rejects.Path != "" {
-		return errors.Join(err, refuse("import", stele.Invalid, "import.lines-rejected-to-file", "{rejected} of {lines} lines were rejected; {file} has them, and says why", grouped(int64(c.Rejected)), grouped(int64(c.Rows())), im.Rejects.Path))
+	lines := c.Rows()
+	if im.Text == nil {
+		lines -= c.Namespaces // which no line of another system's file is
 	}
-	return errors.Join(err, refuse("import", stele.Invalid, "import.lines-rejected", "{rejected} of {lines} lines were rejected", grouped(int64(c.Rejected)), grouped(int64(c.Rows()))))
+	if im.Rejects.Path != "" {
+		return errors.Join(err, refuse("import", stele.Invalid, "import.lines-rejected-to-file", "{rejected} of {lines} lines were rejected; {file} has them, and says why", grouped(int64(c.Rejected)), grouped(int64(lines)), im.Rejects.Path))
+	}
+	return errors.Join(err, refuse("import", stele.Invalid, "import.lines-rejected", "{rejected} of {lines} lines were rejected", grouped(int64(c.Rejected)), grouped(int64(lines))))
 }
 
 // printCounts prints how many lines were what.
@@ -370,7 +374,7 @@ func (p *program) printCounts(im *importing, took time.Duration) error {
 	if c.EarlierLeft > 0 {
 		text += fmt.Sprintf("; %s earlier versions left out", grouped(int64(c.EarlierLeft)))
 	}
-	if took >= time.Second { // less says nothing
+	if took >= time.Second && c.Rows() >= 1000 { // less says nothing
 		text += fmt.Sprintf("; %s a second", grouped(rate))
 	}
 	if im.DryRun {
@@ -403,15 +407,17 @@ func (im *importing) rate(took time.Duration) int64 {
 	return im.progress.Rate(took)
 }
 
-// tellEncoding says in which encoding a CSV file was read, if it is not UTF-8.
+// tellEncoding says in which encoding a CSV file was read, if it is not UTF-8, and whether its last row may be cut off.
 func (p *program) tellEncoding(rows *bulk.Reader, f *bulk.File) {
+	if rows != nil && rows.Unended() {
+		fmt.Fprintf(p.stderr, "stele: %s\n", printable(bulk.Unended(f.Name).Error()))
+	}
 	if rows == nil || rows.Decoder() == nil {
 		return
 	}
 	if found, lines := rows.Decoder().Found(); found != bulk.UTF8 {
-		names := map[bulk.Encoding]string{bulk.CP1252: "Windows-1252 (cp1252)", bulk.Latin1: "Latin-1 (ISO 8859-1)", bulk.UTF16: "UTF-16"}
 		fmt.Fprintf(p.stderr, "stele: %s was read as %s; %s lines have characters outside ASCII. If they look wrong, name another encoding with --encoding\n",
-			printable(f.Name), names[found], grouped(int64(lines)))
+			printable(f.Name), found.Title(), grouped(int64(lines)))
 	}
 }
 

@@ -143,6 +143,9 @@ func (p *program) importHandles(cmd *cobra.Command, paths []string, o importOpti
 		files, size, paths = []*bulk.File{f}, f.Size, nil
 	}
 	for _, path := range paths {
+		if isBerkeley(path) {
+			return refuse("import", stele.Invalid, "import.handle-bdbje", "{path} is the database of a Handle server, in a form that only Berkeley DB reads; set bdbje_dump_on_checkpoint = yes in its config.dct, run hdl-docheckpoint, and import the files handles-*.dump and nas-*.dump that it writes", path)
+		}
 		f, err := p.openImport(path)
 		if err != nil {
 			return err

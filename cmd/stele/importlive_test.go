@@ -241,8 +241,13 @@ func TestImportLiveKilled(t *testing.T) {
 	if err != nil || !bytes.Contains(text, []byte("continues at line")) || !bytes.Contains(text, []byte(" 0 rejected")) {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if again := asked.Load() - before; again > 2*(handles-400) {
-		t.Errorf("%d connections were made to go on after %d", again, before)
+	line := regexp.MustCompile(`continues at line ([0-9,]+)`).FindSubmatch(text)
+	done, err := strconv.Atoi(strings.ReplaceAll(string(line[1]), ",", ""))
+	if err != nil || done < 100 {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if again, most := asked.Load()-before, int64(2*(handles-done)+200); again > most { // how much was committed depends on the machine
+		t.Errorf("%d connections were made to go on at line %d after %d, at most %d are needed", again, done, before, most)
 	}
 	server.end(t, os.Interrupt)
 	if got, want := exportHandles(t, "--data", data), exportHandles(t, "--data", source); got != want {

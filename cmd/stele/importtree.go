@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -101,4 +103,22 @@ func isTree(s *foreign.System, paths []string) bool {
 		}
 	}
 	return true
+}
+
+// berkeleyFile is the name of a file in which Berkeley DB, Java Edition, keeps a database.
+var berkeleyFile = regexp.MustCompile(`^[0-9a-f]{8}\.jdb$`)
+
+// isBerkeley reports whether a path is the database of a Handle server from version 7 on: one of its files, the folder that has them, or
+// that of the server.
+func isBerkeley(path string) bool {
+	if berkeleyFile.MatchString(filepath.Base(path)) {
+		return true
+	}
+	for _, folder := range []string{path, filepath.Join(path, "bdbje")} {
+		list, err := os.ReadDir(folder)
+		if err == nil && slices.ContainsFunc(list, func(e os.DirEntry) bool { return berkeleyFile.MatchString(e.Name()) }) {
+			return true
+		}
+	}
+	return false
 }

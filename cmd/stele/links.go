@@ -14,9 +14,9 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/cmd/stele/usage"
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/links"
-	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/server"
 )
@@ -38,30 +38,50 @@ not broken: a person has to look.`,
 // checkFlags are those of verbs that need what checks links.
 type checkFlags struct {
 	allow, resolver string
+	config          string // file of settings; it counts for what asks targets
+	asks            bool
 }
 
 func (f *checkFlags) add(cmd *cobra.Command) {
+	f.asks = true
+	cmd.Flags().StringVar(&f.config, "config", os.Getenv(configVariable), "configuration `file` of the server, whose rules of links are used (environment: STELE_CONFIG); not for --server")
+	_ = cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt))
 	cmd.Flags().StringVar(&f.allow, "allow", "", "`addresses` and networks that may be asked in addition to public ones, with commas between; not for --server")
 	cmd.Flags().StringVar(&f.resolver, "resolver", "", "`address` of a second DNS resolver that confirms that a host does not exist; not for --server")
+}
+
+// rules returns the rules by which answers are judged: those that the settings of the server name, if this process asks targets.
+func (f *checkFlags) rules(p *program, cmd *cobra.Command) (*server.LinkRules, error) {
+	path := ""
+	if far, err := p.isRemote(cmd); err != nil {
+		return nil, err
+	} else if f.asks && !far {
+		c := config.Load(f.config, os.Environ(), nil)
+		if len(c.Problems) > 0 {
+			return nil, refuse("check links", stele.Invalid, "", "{cause}", c.Problems[0].Err())
+		}
+		path = c.LinkRules
+	}
+	rules, err := server.OpenLinkRules(path)
+	if err != nil {
+		return nil, refuse("check links", stele.Invalid, "", "{cause}", err)
+	}
+	return rules, nil
 }
 
 // withLinks calls do with a registry that can check links. In a folder or a database this process checks, unless a server that
 // shares the database does.
 func (p *program) withLinks(cmd *cobra.Command, f *checkFlags, do func(ctx context.Context, l *Registry) error) error {
 	return p.writing(cmd, func(ctx context.Context, l *Registry) error {
-		rules, err := links.UsualRules()
+		rules, err := f.rules(p, cmd)
 		if err != nil {
 			return err
 		}
-		var allowed []string
-		if f.allow != "" {
-			allowed = strings.Split(f.allow, ",")
-		}
-		rule, err := outbound.ParseRule(allowed)
+		rule, err := allowedRule(cmd, f.allow)
 		if err != nil {
-			return usage.Errorf(cmd, "", "{cause}", err)
+			return err
 		}
-		checker, near := l.WithLinks(server.LinkOptions(rules, rule, f.resolver, "", "Stele/"+version, nil, p.now))
+		checker, near := l.WithLinks(server.LinkOptions(rules, rule, f.resolver, "", "Stele/"+about().Version, nil, p.now))
 		if !near {
 			return do(ctx, l)
 		}
@@ -86,11 +106,12 @@ func (p *program) linksCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [PREFIX]",
 		Short: "Check the targets of names",
-		Long: `Check prints what is known of the targets of all names that begin with PREFIX, or of those in
-the file of --ids, one a line: the state, the name, the URL, what was seen, and what stands
+		Long: `Check prints what is known of the targets of all names below PREFIX, or of those in the file
+of --ids, one a line: the state, the name, the URL, what was seen, and what stands
 for this answer, for 'stele links looked'. Targets that
 were never checked are checked first; with --now all are, which takes about 5 seconds for
-each target of a host. What works is printed with --json only.
+each target of a host. A target is not asked again whose site asked to be left alone, or if
+the server reaches no host at all; its line says so. What works is printed with --json only.
 
 The exit code is 1 if a target is broken or gone. One failure does not make a target broken:
 it is failing until it has failed for days, which only a server that checks again finds out.`,
@@ -130,7 +151,10 @@ func (p *program) linkNames(ctx context.Context, l *Registry, args []string, fil
 			if err != nil {
 				return nil, err
 			}
-			names = append(names, rec.ID)
+			// A name may begin with the text of a prefix and belong to another: urn:example2:x is not below urn:example.
+			if key.Prefix == "" || l.Schemes.IsWithin(rec.ID, key.Prefix) {
+				names = append(names, rec.ID)
+			}
 		}
 		return names, nil
 	}
@@ -203,7 +227,7 @@ func (p *program) checkLinks(ctx context.Context, l *Registry, names []stele.ID,
 		if f.IsBroken() {
 			broken++
 		}
-		if err := p.printTarget(f, p.json || f.State != links.OK.String() || f.Drift != ""); err != nil {
+		if err := p.printTarget(f, p.json || f.State != links.OK.String() || f.Drift != "" || now && f.Waits()); err != nil {
 			return err
 		}
 	}
@@ -230,6 +254,9 @@ func (p *program) printTarget(f *apijson.LinkFinding, show bool) error {
 	}
 	if f.Wall != "" {
 		seen += ", " + f.Wall
+	}
+	if f.Waits() {
+		seen += ", not asked again before " + f.Next.UTC().Format(time.RFC3339)
 	}
 	if f.Final != "" {
 		seen += ", leads to " + f.Final
@@ -338,8 +365,10 @@ func (p *program) linksSetCommand() *cobra.Command {
 settings of their own, and prints the settings. Without flags it prints them only. The
 checks are off until an owner switches them on; a server does them.
 
---own HOST=GAP lets hosts of yours be asked faster than every 5 seconds. --pause HOST=TIME
-has a host, or all with '*', not asked until a time, for its maintenance.
+--own HOST=GAP lets hosts of yours be asked faster than every 5 seconds: once a second at
+most, and more slowly if they are slow, unless the administrator of the server knows that
+they are yours (its setting link-own). --pause HOST=TIME has a host, or all with '*', not
+asked until a time, for its maintenance.
 
 --fall-back lets the server put the archived copy of a page into the place of a target that
 has been broken for 30 days, if the server has an archive to ask (its setting link-timegate).

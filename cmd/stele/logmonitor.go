@@ -134,16 +134,12 @@ func (p *program) newMonitor(cmd *cobra.Command, f *monitorFlags, address string
 	if err != nil {
 		return nil, usage.Errorf(cmd, "", "{cause}", stele.Reason(err))
 	}
-	var allowed []string
-	if f.allow != "" {
-		allowed = strings.Split(f.allow, ",")
-	}
-	rule, err := outbound.ParseRule(allowed)
+	rule, err := allowedRule(cmd, f.allow)
 	if err != nil {
-		return nil, usage.Errorf(cmd, "", "{cause}", err)
+		return nil, err
 	}
 	m := &transparency.Monitor{Now: p.now, Client: &transparency.TileClient{
-		URL: url, HTTP: outbound.NewClient(rule, monitorPatience, monitorAnswer), Agent: "Stele/" + version + " (log monitor)", Pause: f.pause, Wait: waitFor,
+		URL: url, HTTP: outbound.NewClient(rule, monitorPatience, monitorAnswer), Agent: "Stele/" + about().Version + " (log monitor)", Pause: f.pause, Wait: waitFor,
 	}}
 	if m.Keys, err = monitorKeys(cmd, f.keys); err != nil {
 		return nil, err

@@ -14,7 +14,6 @@ import (
 	"github.com/stele-id/stele/bulk/job"
 	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/config"
-	"github.com/stele-id/stele/links"
 	"github.com/stele-id/stele/links/check"
 	"github.com/stele-id/stele/mail"
 	"github.com/stele-id/stele/mail/digest"
@@ -66,6 +65,7 @@ type postman struct {
 	writer    *mail.Writer
 	languages *language.Catalog
 	base      string
+	rules     string // file with the rules of links; "": those of the program
 }
 
 // postman reads the settings of mail. They need not be those of a server that runs.
@@ -77,7 +77,7 @@ func (p *program) postman(op, file string) (*postman, error) {
 	if c.MailServer == "" {
 		return nil, refuse(op, stele.Invalid, "mail.off", "the settings name no mail server; set mail-server, or name the file of the settings with --config")
 	}
-	m := &postman{base: c.Base}
+	m := &postman{base: c.Base, rules: c.LinkRules}
 	var err error
 	if m.settings, err = c.Mail(); err != nil {
 		return nil, refuse(op, stele.Invalid, "", "{cause}", err)
@@ -162,9 +162,9 @@ func (p *program) mailDigest(cmd *cobra.Command, file, user string) error {
 	if err != nil {
 		return err
 	}
-	rules, err := links.UsualRules()
+	rules, err := server.OpenLinkRules(m.rules)
 	if err != nil {
-		return err
+		return refuse("preview digest", stele.Invalid, "", "{cause}", err)
 	}
 	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
 		if user != "" {
@@ -176,7 +176,7 @@ func (p *program) mailDigest(cmd *cobra.Command, file, user string) error {
 		if err != nil {
 			return err
 		}
-		asks := server.LinkOptions(rules, outbound.Rule{}, "", "", "Stele/"+version, nil, p.now)
+		asks := server.LinkOptions(rules, outbound.Rule{}, "", "", "Stele/"+about().Version, nil, p.now)
 		asks.Registrar, asks.Store, asks.Log = r.Registrar, r.Store, p.logger()
 		sender := server.DigestSender(r, schemes, job.NewBoard(job.Options{Registrar: r.Registrar, Schemes: schemes, Now: p.now}), check.New(asks),
 			digest.Options{Writer: m.writer, Languages: m.languages, Base: m.base, Now: p.now, Log: p.logger()})

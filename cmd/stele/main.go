@@ -3,51 +3,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/secret"
 )
-
-// version is set by `make build`: -ldflags "-X main.version=...", which asks for a variable
-// without a value.
-var version string
-
-// programVersion returns the version that the program was built with, or else what the go command
-// noted in it.
-func programVersion() string {
-	if version != "" {
-		return version
-	}
-	return builtVersion(debug.ReadBuildInfo())
-}
-
-// builtVersion returns the version of the module, which `go install` of a release notes, or
-// else the commit.
-func builtVersion(info *debug.BuildInfo, ok bool) string {
-	if !ok {
-		return "unversioned"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	var commit, changed string
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = s.Value[:min(len(s.Value), 12)]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = "-dirty"
-		}
-	}
-	return cmp.Or(commit, "unversioned") + changed
-}
 
 func main() {
 	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, now: time.Now, machineConfig: "/etc/stele/stele.toml", config: all.Config{Now: time.Now}}

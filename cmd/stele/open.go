@@ -361,13 +361,18 @@ func (f *remoteFlags) open(cmd *cobra.Command, schemes *stele.Schemes) (*remote.
 		return nil, err
 	}
 	r, err := remote.New(f.server, token, remote.Options{Schemes: schemes, Roots: roots, PlainHTTP: f.plainHTTP})
-	switch {
-	case errors.Is(err, remote.ErrInTheClear):
-		return nil, usage.Errorf(cmd, "flag.server-plain-http", "--server: {cause}, or give --plain-http if the network between is trusted", errors.Unwrap(err))
-	case err != nil:
-		return nil, usage.Errorf(cmd, "", "--server: {cause}", errors.Unwrap(err))
+	if err != nil {
+		return nil, unsent(cmd, "--server", err)
 	}
 	return r, nil
+}
+
+// unsent is the error of a flag that names a server to which nothing can be sent.
+func unsent(cmd *cobra.Command, flag string, err error) error {
+	if errors.Is(err, remote.ErrInTheClear) {
+		return usage.Errorf(cmd, "flag.server-plain-http", "{flag}: {cause}, or give --plain-http if the network between is trusted", flag, errors.Unwrap(err))
+	}
+	return usage.Errorf(cmd, "", "{flag}: {cause}", flag, errors.Unwrap(err))
 }
 
 // token returns the token: that of the file if one is named, or else that of the

@@ -78,7 +78,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
   stele explain 8JMKD3MGP8W/34PGRBS
   stele register ark:12345/x1 --to https://example.org/1
   stele resolve ark:12345/x1`,
-		Version:       programVersion(),
+		Version:       about().Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -171,12 +171,14 @@ func (p *program) verbGroups() []verbGroup {
 			p.exportCommand(),
 			p.bundleCommand(),
 			p.handOverCommand(),
+			p.escrowCommand(),
 			p.adoptCommand(),
 		}},
 		{groupServer, "The server", []*cobra.Command{
 			onFolder(p.serveCommand()),
 			p.configCommand(),
 			p.doctorCommand(),
+			p.topCommand(),
 			p.mailCommand(),
 		}},
 		{groupSafety, "Backup, verification and storage", []*cobra.Command{
@@ -189,6 +191,7 @@ func (p *program) verbGroups() []verbGroup {
 		}},
 		{groupSelf, "The program itself", []*cobra.Command{
 			p.versionCommand(),
+			p.manCommand(),
 		}},
 	}
 }
@@ -202,22 +205,6 @@ func (p *program) addVerbs(root *cobra.Command) {
 			root.AddCommand(verb)
 		}
 	}
-}
-
-func (p *program) versionCommand() *cobra.Command {
-	return usage.NeverFiles(&cobra.Command{
-		Use:     "version",
-		Short:   "Print the version of the program",
-		Long:    "Version prints the version of the program, as --version does.",
-		Example: "  stele version\n  stele version --json",
-		Args:    usage.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if p.json {
-				return p.printObject(map[string]string{"version": version})
-			}
-			return p.say("stele version %s\n", version)
-		},
-	})
 }
 
 // printObject prints a line of JSON.

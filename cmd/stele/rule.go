@@ -151,7 +151,7 @@ func (p *program) setRules(ctx context.Context, l *Registry, key stele.Namespace
 		if next.Rules, err = change(ns.Rules); err != nil {
 			return nil, err
 		}
-		return &next, judgeRules(l, &next)
+		return &next, judgeRules(ctx, l, &next)
 	}
 	return l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) (err error) {
 		ns.Rules, err = change(ns.Rules)
@@ -160,14 +160,14 @@ func (p *program) setRules(ctx context.Context, l *Registry, key stele.Namespace
 }
 
 // judgeRules judges the rules of a namespace as the registry does.
-func judgeRules(l *Registry, ns *stele.Namespace) error {
+func judgeRules(ctx context.Context, l *Registry, ns *stele.Namespace) error {
 	if err := ns.Validate(); err != nil {
 		return err
 	}
-	var problems stele.Problems
-	rules.Check(l.Schemes, ns, func(path string, err error) {
-		problems = append(problems, stele.Problem{Path: path, Err: stele.Reason(err)})
-	})
+	problems, err := l.JudgeRules(ctx, ns)
+	if err != nil {
+		return err
+	}
 	if len(problems) > 0 {
 		return &stele.Error{Op: "test rules", Kind: stele.Invalid, Err: problems}
 	}
@@ -177,9 +177,12 @@ func judgeRules(l *Registry, ns *stele.Namespace) error {
 // warnOverlaps tells of names that two rules match.
 func (p *program) warnOverlaps(l *Registry, ns *stele.Namespace) {
 	set, _ := rules.Compile(ns)
-	overlaps, _ := set.Overlaps(l.Schemes, ns)
+	overlaps, all := set.Overlaps(l.Schemes, ns)
 	for _, o := range overlaps {
 		fmt.Fprintf(p.stderr, "note: rules %d and %d both match %s; rule %d answers, since it comes first\n", o.Earlier+1, o.Later+1, printable(o.Name), o.Earlier+1)
+	}
+	if !all {
+		fmt.Fprintf(p.stderr, "note: not all pairs of rules were compared; others may match the same names too\n")
 	}
 }
 
@@ -383,7 +386,7 @@ With --file it tries the rules in a file, as 'stele rule load' would set them.`,
 					ns = &own
 				}
 				if len(args) == 1 {
-					if err := judgeRules(l, ns); err != nil {
+					if err := judgeRules(ctx, l, ns); err != nil {
 						return err
 					}
 					p.warnOverlaps(l, ns)

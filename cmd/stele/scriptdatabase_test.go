@@ -9,7 +9,7 @@ import (
 
 // databaseSessions are the sessions that run with a database, too: what they try depends on
 // how a store commits, reads changes and keeps cells.
-var databaseSessions = []string{"revert", "revertsigned", "replace", "mintfrom", "mintresume", "importcsv"}
+var databaseSessions = []string{"drill", "revert", "revertsigned", "replace", "mintfrom", "mintresume", "importcsv"}
 
 // The same sessions with the registry in PostgreSQL.
 func TestScriptsDatabase(t *testing.T) {

@@ -46,6 +46,9 @@ var notRemote = map[string]string{
 	"purlhost":       "a flag that is stored by who works on the folder; remotepurlhost has a server",
 	"remotepurlhost": "has a server of its own",
 	"remotehandover": "it starts servers itself",
+	"escrowdeposit":  "it makes deposits of the folder",
+	"remoteescrow":   "it starts servers itself",
+	"escrowadopt":    "it reads files where the registry is",
 	"erase":          "it looks into the files of the folder",
 	"audit":          "it shows the user of the operating system; TestAuditRemote reads through a server",
 	"backup":         "it damages files of registries between two commands; remotebackup does so with a server",
@@ -53,6 +56,7 @@ var notRemote = map[string]string{
 	"restoreserial":  "it restores folders",
 	"completion":     "it asks no registry",
 	"adopt":          "it reads files where the registry is",
+	"adoptpublish":   "it reads files where the registry is",
 	"bundle":         "it writes and signs files where the registry is",
 	"config":         "it asks no registry",
 	"doctor":         "it says how the folder and the server are, which differ",
@@ -63,7 +67,12 @@ var notRemote = map[string]string{
 	"getverify":      "the same; and it starts servers itself",
 	"invalid":        "it asks no registry",
 	"proposal":       "it starts servers itself",
+	"linksigned":     "the server of the test asks no address of this machine",
+	"linkrules":      "the rules are those of the settings of the server; TestLinkRules of package server reads them again",
+	"drill":          "servers of sessions make no backups; remotedrill has one that does",
+	"remoteadopt":    "it starts servers itself",
 	"remotebackup":   "it starts servers itself",
+	"remotedrill":    "it starts servers itself",
 	"remoterate":     "it starts servers itself",
 	"remotesession":  "it starts servers itself",
 	"remotetls":      "it starts servers itself",
@@ -130,7 +139,7 @@ func remotely(params *testscript.Params) {
 }
 
 // remoteVerbs are those that ask the server instead of the folder.
-var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert replace show history ls find mint ns handover rule proposal links usage zone handle key sign user token import export backup verify")
+var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert replace show history ls find mint ns handover escrow rule proposal links usage zone handle key sign user token import export backup verify")
 
 // scripted is the program as sessions run it. If the test says so, it works on the server
 // that has a folder instead of the folder.
@@ -272,7 +281,7 @@ func startScriptServer(data string) (*scriptServer, error) {
 	work.Go(func() { checker.Run(running) })
 	heirs := &heir.Checker{Registrar: r.Registrar, Schemes: schemes, HTTP: outbound.NewClient(outbound.Rule{Any: true}, heir.Patience, heir.MaxAnswer)}
 	front := httptest.NewServer(api.New(api.Options{
-		Heirs: heirs, Links: checker, Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: scriptDirectory{r.Directory}, Now: time.Now, Search: r.Search,
+		Heirs: heirs, Givers: server.GiverWatcher(r.Registrar, outbound.Rule{}, "Stele", time.Now, nil), Links: checker, Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: scriptDirectory{r.Directory}, Now: time.Now, Search: r.Search,
 		Upkeep: api.Upkeep{Keys: server.NewKeys(r, time.Now), Handles: server.NewHandleSites(r, time.Now)},
 	}))
 	return &scriptServer{URL: front.URL, Token: scriptToken, close: func() {

@@ -30,6 +30,8 @@ type serveOptions struct {
 	config string
 	demo   bool
 	once   bool
+	bundle string
+	keys   []string
 }
 
 func (p *program) serveCommand() *cobra.Command {
@@ -54,6 +56,12 @@ On SIGTERM, or Ctrl-C, serve ends without losing a request: /readyz answers 503,
 accepts no new connections, and completes the requests in progress. A second signal ends
 it at once. On SIGHUP it reopens its log file and looks for newer certificates.
 
+With --bundle serve answers for the names of a bundle (see 'stele bundle') as they were
+when it was made: a frozen archive, for reading only. It checks all of the bundle first,
+with --key against the key of the registry that made it, and then makes a registry of it
+in a temporary folder, or in the folder that --data names: there the next start finds it,
+and is quick. Sign-in is off, and nothing is written, counted or sent.
+
 With --demo serve fills a temporary registry with names of all kinds, and prints
 commands to try. The demo needs no network.`,
 		Example: `  stele serve
@@ -61,6 +69,7 @@ commands to try. The demo needs no network.`,
   stele serve --data /var/lib/stele --http :80 --base https://id.example.org --metrics 127.0.0.1:9180
   stele serve --http :80 --https :443 --acme-domain id.example.org --redirect-https
   stele serve --config /etc/stele/stele.toml --log-format json
+  stele serve --bundle theirs.tar --key names.example.org/.log+f3ed7f9b+AQ... --http :80
   stele serve --demo`,
 		Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,9 +82,13 @@ commands to try. The demo needs no network.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.config, "config", os.Getenv(configVariable), "configuration `file` in TOML (environment: STELE_CONFIG)")
 	flags.BoolVar(&o.demo, "demo", false, "serve a small registry of examples, and print commands to try")
+	flags.StringVar(&o.bundle, "bundle", "", "serve this `file`, a bundle, for reading only")
+	flags.StringArrayVar(&o.keys, "key", nil, "with --bundle: public `key` of the log of the registry that made it, or a file with such keys; may be given more than once")
 	flags.BoolVar(&o.once, "once", false, "with --demo: run all commands, print them with their output, and exit")
 	settingFlags(cmd, "data", "store", "purl-host", "checked", "secret-key-file")
 	// These are completed as files.
+	_ = cmd.RegisterFlagCompletionFunc("bundle", usage.Files)
+	_ = cmd.RegisterFlagCompletionFunc("key", usage.Files)
 	_ = cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt))
 	return usage.NeverFiles(cmd)
 }
@@ -87,6 +100,9 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 		fmt.Fprintln(p.stderr, q)
 	}
 	if err := configError(c); err != nil {
+		return err
+	}
+	if err := o.bundleServed(cmd, c); err != nil {
 		return err
 	}
 	var anyPort []string
@@ -113,8 +129,11 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 	running, hurry, stop := endings(cmd.Context())
 	defer stop()
 	run := server.Options{
-		Config: c, Schemes: schemes, Version: version, Stderr: p.stderr, Hangups: hangups, AnyPort: anyPort,
+		Config: c, Schemes: schemes, Version: about().Version, Stderr: p.stderr, Hangups: hangups, AnyPort: anyPort,
 		FirstAccess: p.showLink, Ready: p.announce,
+	}
+	if o.bundle != "" {
+		return p.serveBundle(cmd, running, hurry, run, o)
 	}
 	if !o.demo {
 		return p.runServer(running, hurry, run)

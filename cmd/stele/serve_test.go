@@ -215,7 +215,8 @@ func checkListeners(t *testing.T, p *process) {
 		`stele_http_requests_total{method="GET",route="identifier",scheme="ark",status="3xx"} 1`,
 		`status="4xx"} 1`,
 		`stele_http_request_duration_seconds_count{route="health"} 2`,
-		"\nstele_ready 1\n", "\nstele_http_connections ", "\nstele_build_info{", "\ngo_goroutines ", "\nprocess_resident_memory_bytes ",
+		"\nstele_ready 1\n", "\nstele_http_connections ", "\nstele_build_info{", `,version="` + release + `"} 1`, // the tests' program has no version from the linker
+		"\ngo_goroutines ", "\nprocess_resident_memory_bytes ",
 	} {
 		p.waitForMetric(t, want)
 	}
@@ -247,7 +248,7 @@ func checkHeld(t *testing.T, data string, p *process) {
 // checkLog checks that the log has requests, and no client's address.
 func checkLog(t *testing.T, p *process, log string) {
 	t.Helper()
-	for _, want := range []string{"msg=ready", "msg=ending", "msg=ended", "msg=request method=GET target=\"/ark:12345/x1/page?a=b\" status=302"} {
+	for _, want := range []string{"msg=ready version=" + release + " ", "msg=ending", "msg=ended", "msg=request method=GET target=\"/ark:12345/x1/page?a=b\" status=302"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log has no %q:\n%s", want, log)
 		}

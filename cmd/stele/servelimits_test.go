@@ -152,9 +152,11 @@ func TestSlowReaders(t *testing.T) {
 	runStele(t, "user", "add", "admin", "--admin", "--data", data)
 	credential := credentialText.FindString(runStele(t, "token", "create", "admin", "--data", data))
 	// The race detector takes several times the memory, so this is the program as it is
-	// installed.
+	// installed. The flags are those of other tests, so that the compiler works once for all.
 	program := filepath.Join(t.TempDir(), "stele")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	cmd := steleCommand(t, "serve", "--json", "--data", data, "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--write-timeout", "10m", "--api-rate", "0", "--cost-rate", "0")

@@ -23,7 +23,8 @@ import (
 // middle of the job, and sees the other one finish it; then the same with undoing the job.
 func TestServersShareJobs(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 2, "--job-lease", "2s")
+	c := newCluster(t, 2, append([]string{"--job-lease", "2s"}, proxied...)...)
+	t.Run("sessions", c.shareSessions)
 	key := c.namespace("ark:12345/x5", stele.Minter{Kind: stele.MinterNOID, Template: ".reeeeedk", Seed: 7}, stele.Publication{})
 	u := c.deskUser()
 
@@ -46,15 +47,20 @@ func TestServersShareJobs(t *testing.T) {
 	preview := u.upload(c.servers[0], file.Bytes(), key.String())
 	c.stop(0, syscall.SIGTERM)
 	c.servers[0] = c.start()
+	var seen []string
 	for _, s := range c.servers {
-		if page := u.get(s, preview); !strings.Contains(page, `name="new" value="8000"`) || !strings.Contains(page, `name="changed" value="60"`) {
+		page := u.get(s, preview)
+		if !strings.Contains(page, `name="new" value="8000"`) || !strings.Contains(page, `name="changed" value="60"`) {
 			t.Fatalf("%s has another preview:\n%s", s.http, page)
+		}
+		if seen = regexp.MustCompile(`name="seen" value="([0-9a-f]{64})"`).FindStringSubmatch(page); seen == nil {
+			t.Fatalf("%s does not say what is shown:\n%s", s.http, page)
 		}
 	}
 
 	// While the second server is stopped, only the first one can take the job.
 	c.signal(1, syscall.SIGSTOP)
-	job := u.post(c.servers[0], preview, url.Values{"do": {"all"}, "new": {"8000"}, "changed": {"60"}})
+	job := u.post(c.servers[0], preview, url.Values{"do": {"all"}, "seen": {seen[1]}, "new": {"8000"}, "changed": {"60"}})
 	u.killAmid(c, 0, job)
 	c.signal(1, syscall.SIGCONT)
 	page := u.ends(c.servers[1], job)

@@ -69,6 +69,9 @@ func Namespace(ns *stele.Namespace, d access.NamespaceDetails, now time.Time) st
 	Rows(&b, "protocols", strings.Join(ns.Protocols, "  "))
 	Rows(&b, "delegate", ns.Delegate)
 	handOver(&b, ns)
+	for i, h := range ns.Heirs {
+		Rows(&b, First(i, "heirs"), fmt.Sprintf("%s at %s, after %d days of silence", h.Registry, h.Address, h.Days))
+	}
 	Rows(&b, "persistence", wording.Promise(ns.Persistence))
 	Rows(&b, "statement", ns.Persistence.Statement)
 	writeKept(&b, ns.Version, ns.Created, ns.Modified, ns.By)
@@ -93,6 +96,8 @@ func handOver(b *strings.Builder, ns *stele.Namespace) {
 		line := a.From + ", " + wording.Moment(a.At)
 		if a.Reading {
 			line += ", for reading only"
+		} else if a.Silent && a.Ended.IsZero() {
+			line += ", which fell silent; names are not made here"
 		}
 		Rows(b, First(i, "taken over from"), line)
 	}

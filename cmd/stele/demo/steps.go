@@ -123,6 +123,9 @@ func (d *Demo) Print(data string) {
 		fmt.Fprintf(w, "  %-60s %s\n", here+page.Path, page.What)
 	}
 	fmt.Fprintln(w, "\nOr try in another terminal:")
+	if at.token != "" {
+		fmt.Fprintf(w, "\n# Commands with --server need the token of an administrator, which holds while this demo runs\nexport STELE_TOKEN=%s\n", at.token)
+	}
 	for _, s := range at.steps() {
 		fmt.Fprintf(w, "\n# %s\n%s\n", s.What, s.command(here))
 	}
