@@ -11,12 +11,19 @@ SHELL       := bash
 # imports ours does not inherit them.
 TOOL := go tool -modfile=tools/go.mod
 
-# Outside a clone (a tarball), or in a clone without tags, there is a version all
-# the same. Asking only where .git is keeps a surrounding repository out of it.
-VERSION ?= $(or $(shell test -e .git && git describe --tags --always --dirty 2>/dev/null),devel)
+# The version is that of the tag, or else of the source; so there is one outside a clone too (a
+# tarball). Asking only where .git is keeps a surrounding repository out of it.
+VERSION ?= $(or $(shell test -e .git && git describe --tags --match 'v*' --dirty 2>/dev/null),$(shell sed -n 's/^const release = "\(.*\)"/\1/p' cmd/stele/version.go))
+COMMIT  ?= $(shell test -e .git && git describe --always --exclude '*' --abbrev=12 --dirty 2>/dev/null)
 
 # How long `make fuzz` works on each target.
 FUZZTIME ?= 30s
+
+# Which targets: all.
+FUZZ ?=
+
+# Those that read what a client, or a server that we ask, sends over the network.
+NETWORK_FUZZ := /(auth|client(/[a-z]+)?|document(/[a-z]+)?|giver|harvest|heir|internal/plainxml|links/ask|proof|resolver|scheme/[a-z]+|serve/[a-z/]+|trace|transparency(/witness)?|wire/hdl) Fuzz|/search FuzzQuery|/internal/backuptar Fuzz|/bulk/(bundle|deposit) Fuzz|/test FuzzSmuggling
 
 # How often `make soak` kills.
 SOAK ?= 1000
@@ -25,44 +32,58 @@ SOAK ?= 1000
 # the Debian package that brings it. The race detector needs a C compiler. Zone files
 # are held against the checkers of BIND, Knot and NSD; these servers and PowerDNS answer
 # from them, unbound asks us as resolvers do, and dig and kdig ask all of them. systemd
-# judges our unit, nginx stands in front of us, and nginx and Apache httpd redirect by files that we write, logrotate moves our log away, and rsyslog takes
+# judges our unit, nginx and HAProxy stand in front of us, and nginx and Apache httpd redirect by files that we write, logrotate moves our log away, and rsyslog takes
 # the audit trail. fstrm_capture collects what it is told of questions, and BIND reads that.
 # Signed zones are validated by unbound and delv, and their files by the verifiers of BIND and
 # ldns. What names stand for is fetched from vsftpd and nginx, OpenSSL judges our signatures, and
 # registries are kept in PostgreSQL, whose programs stand in a folder of its version; three of
 # them make a cluster with Patroni and etcd, from which a network namespace cuts one of us off.
-# libhttp-oai-perl harvests us. pg_dump and MariaDB's dump write what a Handle server keeps in SQL. Exim takes our mail (OpenSMTPD of Debian 12 can't do TLS with its OpenSSL). Chromium shows our pages. The pages for administrators are followed on an empty machine, a
+# Prometheus scrapes our metrics, and its promtool judges the alert rules. libhttp-oai-perl harvests us. groff reads our manual pages. pg_dump and MariaDB's dump write what a Handle server keeps in SQL. Exim takes our mail (OpenSMTPD of Debian 12 can't do TLS with its OpenSSL). OpenSSH keeps deposits. Chromium shows our pages. The pages for administrators are followed on an empty machine, a
 # container of systemd's made by mmdebstrap.
 NEEDS := gcc:build-essential curl:curl perl:perl /usr/share/perl5/HTTP/OAI.pm:libhttp-oai-perl db_load:db-util named-checkzone:bind9-utils kzonecheck:knot-dnssecutils nsd-checkzone:nsd \
 	named:bind9 knotd:knot unbound:unbound dig:bind9-dnsutils kdig:knot-dnsutils pdns_server:pdns-server \
 	delv:bind9-dnsutils dnssec-verify:bind9-utils ldns-verify-zone:ldnsutils \
 	$(or $(firstword $(wildcard /usr/lib/*/pdns/libbindbackend.so)),/usr/lib/pdns/libbindbackend.so):pdns-backend-bind \
-	systemd-analyze:systemd nginx:nginx apache2:apache2-bin logrotate:logrotate vsftpd:vsftpd openssl:openssl rsyslogd:rsyslog \
-	etcd:etcd-server patroni:patroni ip:iproute2 psql:postgresql-client mariadbd:mariadb-server mariadb-dump:mariadb-client chromium:chromium exim4:exim4-daemon-light \
-	fstrm_capture:fstrm-bin dnstap-read:bind9-dnsutils mmdebstrap:mmdebstrap systemd-nspawn:systemd-container nsenter:util-linux \
+	systemd-analyze:systemd nginx:nginx haproxy:haproxy apache2:apache2-bin logrotate:logrotate vsftpd:vsftpd openssl:openssl rsyslogd:rsyslog \
+	etcd:etcd-server patroni:patroni ip:iproute2 psql:postgresql-client mariadbd:mariadb-server mariadb-dump:mariadb-client chromium:chromium groff:groff-base exim4:exim4-daemon-light sshd:openssh-server \
+	promtool:prometheus prometheus:prometheus fstrm_capture:fstrm-bin dnstap-read:bind9-dnsutils mmdebstrap:mmdebstrap systemd-nspawn:systemd-container nsenter:util-linux \
 	$(or $(firstword $(wildcard /usr/lib/postgresql/*/bin/initdb)),/usr/lib/postgresql/bin/initdb):postgresql
+
+# lintian judges our Debian package, rpm reads the other one, and skopeo our image.
+NEEDS += lintian:lintian rpm:rpm skopeo:skopeo
 
 # What `make bench` compares with. The server's programs stand in a folder of its
 # version, and what PowerDNS loads in one of the machine's kind. CoreDNS is no package; it
 # is built from its modules, and not measured where they are not to be had.
-NEEDS_BENCH := $(or $(firstword $(wildcard /usr/lib/postgresql/*/bin/initdb)),/usr/lib/postgresql/bin/initdb):postgresql nginx:nginx wrk:wrk \
+NEEDS_BENCH := $(or $(firstword $(wildcard /usr/lib/postgresql/*/bin/initdb)),/usr/lib/postgresql/bin/initdb):postgresql nginx:nginx wrk:wrk h2load:nghttp2-client \
 	dnsperf:dnsperf dig:bind9-dnsutils /usr/sbin/named:bind9 /usr/sbin/knotd:knot /usr/sbin/pdns_server:pdns-server \
 	$(or $(firstword $(wildcard /usr/lib/*/pdns/libbindbackend.so)),/usr/lib/pdns/libbindbackend.so):pdns-backend-bind
 
 # How many records the registry has that `make bench` fills.
 RECORDS ?= 1000000
 
-.PHONY: help build demo test quick lint bench pgo fuzz soak cover clean needs
+# How many names the registry has for what is asked of a large one. Ten million take 15 GB in TMPDIR.
+RECORDS_LARGE ?= 10000000
+
+.PHONY: help build packages demo test quick lint vet bench pgo fuzz fuzz-network soak cover clean needs
 
 help: ## lists the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 # The version is given, so git need not be asked again (-buildvcs): it refuses in
 # folders of other owners, as on some build machines.
 # Without cgo and symbols for debuggers the program is one static file, a third smaller
 # (docs/decisions/0044-one-static-program.md).
 build: ## builds bin/stele
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -pgo=cmd/stele/serve.pgo -ldflags '-s -w -X main.version=$(VERSION)' -o bin/stele ./cmd/stele
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -pgo=cmd/stele/serve.pgo -ldflags '-s -w -X main.linkedVersion=$(VERSION) -X main.linkedCommit=$(COMMIT)' -o bin/stele ./cmd/stele
+
+# The time of all files is that of the commit, so that two builds give the same octets. Outside a clone
+# it has to be given: make packages SOURCE_DATE_EPOCH=seconds
+SOURCE_DATE_EPOCH ?= $(shell test -e .git && git log -1 --format=%ct 2>/dev/null)
+packages: ## builds dist/: programs for all systems, packages, images, bills of materials and checksums
+	rm -rf dist
+	go run -C tools ./packages -root '$(CURDIR)' -version '$(VERSION)' -commit '$(COMMIT)' -time '$(or $(SOURCE_DATE_EPOCH),0)'
+	@cd dist && ls -l
 
 # On a terminal the server stays until Ctrl-C, so that you can try what it prints.
 # Elsewhere it tries all of that itself, shows the answers, and ends.
@@ -73,15 +94,20 @@ demo: build ## serves a small registry of examples, and shows what to try
 # in which it gets them, so that none of these runs alone at the end.
 LONGEST := ./test ./cmd/stele ./store/pebble ./store/postgres
 
-# The empty Debian is made while lint runs: it waits for packages to be fetched.
+# Three packages are tested at a time, on two processors too: those that start whole programs wait for them most of the time.
+# The empty Debian is made while go vet runs: it waits for packages to be fetched. So does staticcheck while tests wait for programs.
+# The program is compiled as tests compile it, before they all wait for it beside each other.
 # The totals come last, whatever happens. A skipped test is a defect: the tally
 # fails on it as on a failed one.
 test: needs ## checks everything: lint, and all tests with the race detector
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line bin/debian.tar lint
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line bin/debian.tar vet
+	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -o /dev/null ./cmd/stele
 	@mkdir -p bin && rm -f bin/test.json
 	@status=0; \
+	$(STATICCHECK) ./... >bin/staticcheck.txt 2>&1 & checked=$$!; \
 	CGO_ENABLED=1 $(TOOL) gotestsum --format pkgname --jsonfile bin/test.json -- \
-		-race -shuffle=on -vet=off -timeout 40m $(LONGEST) ./... || status=$$?; \
+		-race -p 3 -shuffle=on -vet=off -timeout 40m $(LONGEST) ./... || status=$$?; \
+	wait $$checked || { cat bin/staticcheck.txt; status=1; }; \
 	go build -buildvcs=false -o bin/tally ./test/tally; \
 	bin/tally bin/test.json || status=1; \
 	exit $$status
@@ -96,17 +122,25 @@ quick: ## checks the packages alone, in a few minutes
 	go test -timeout 10m $(QUICK)
 	go test ./test -run '^(TestArrows|TestHouse)'
 
-lint: needs ## gofmt, go vet and staticcheck
+# What is checked is compiled as the tests are, with the race detector, so that it is compiled once. Staticcheck itself is not.
+STATICCHECK = CGO_ENABLED=1 GOFLAGS=-race $$($(TOOL) -n staticcheck)
+
+lint: vet ## gofmt, go vet, staticcheck, and types on the other systems
+	$(STATICCHECK) ./...
+
+vet: needs
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then \
 		printf 'not formatted; run gofmt -w on:\n%s\n' "$$unformatted" >&2; exit 1; \
 	fi
-	go vet ./...
-	$(TOOL) staticcheck ./...
+	CGO_ENABLED=1 go vet -race ./...
+	go vet -C tools ./...
+	go build -buildvcs=false -o bin/platforms ./test/platforms && bin/platforms
 
 bench: needs ## measures, and prints ratios against peers
 	@test/install-packages.sh $(NEEDS_BENCH)
 	go run ./bench -records $(RECORDS)
+	go run ./bench -records $(RECORDS_LARGE) http second
 	go test ./store/pebble -run '^$$' -bench OldVersion
 
 # What the server spends its time with tells the compiler where to take pains (see
@@ -117,20 +151,37 @@ pgo: needs ## measures what the server does, for later builds
 	@test/install-packages.sh $(NEEDS_BENCH)
 	go run ./bench -profile cmd/stele/serve.pgo http
 
-# `go test -list` prints a package's targets, then a line "ok PACKAGE".
-fuzz: ## works on each fuzz target for FUZZTIME (30s)
-	@go test -vet=off -list '^Fuzz' ./... | \
-	awk '/^Fuzz/ { t[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, t[i]; n = 0 }' | \
+# `go test -list` prints a package's targets, then a line "ok PACKAGE". FUZZ chooses among lines "PACKAGE TARGET". A target that
+# fails does not stop the others; go test says where it keeps the input. By default go test works for up to a minute on a
+# shorter form of each new input, longer than FUZZTIME.
+fuzz: ## works on each fuzz target for FUZZTIME (30s); FUZZ=regexp chooses among "PACKAGE TARGET"
+	@list=$$(go test -vet=off -list '^Fuzz' ./...); \
+	targets=$$(awk '/^Fuzz/ { t[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, t[i]; n = 0 }' <<<"$$list" | grep -E -e '$(FUZZ)') || \
+		{ echo 'no fuzz target matches FUZZ=$(FUZZ)' >&2; exit 1; }; \
+	failed=; \
 	while read -r package target; do \
 		echo "$$package $$target"; \
-		go test -vet=off -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
-	done
+		go test -vet=off -run '^$$' -fuzz "^$$target$$" -fuzzminimizetime 1s -fuzztime $(FUZZTIME) "$$package" </dev/null || failed="$$failed $$target"; \
+	done <<<"$$targets"; \
+	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
-soak: ## kills a busy process SOAK times (1000), and looks what is left; starts 20 large zones; checks links for 50 years; starts programs with the race detector
+# Some of them start other servers.
+fuzz-network: FUZZ = $(NETWORK_FUZZ)
+fuzz-network: FUZZTIME = 20m
+fuzz-network: needs fuzz ## works on each fuzz target that reads what comes from the network, for 20 minutes
+
+# The growth with a hundred million records takes 50 GB in TMPDIR, and some hours.
+soak: needs ## kills a busy process SOAK times (1000), and looks what is left; hands 30 namespaces over under load, and kills both sides; starts 20 large zones; checks links for 50 years; starts programs with the race detector; builds all packages; measures growth to 100 million records
 	STELE_CRASH_ROUNDS=$(SOAK) go test ./test -run '^TestCrash$$' -count=1 -v -timeout 24h
+	STELE_HANDOVER_ROUNDS=30 go test ./test -run '^TestHandOver$$' -count=1 -v -timeout 2h
 	STELE_ZONE_NAMES=20000 go test ./serve/dnsd -run '^TestManyZonesStart$$' -count=1 -v -timeout 1h
 	STELE_YEARS=50 go test ./links -run '^TestYear$$' -count=1 -v -timeout 2h
 	STELE_RACE=1 CGO_ENABLED=1 go test -race ./cmd/stele -count=1 -timeout 3h
+	$(MAKE) packages
+	@test/install-packages.sh $(NEEDS_BENCH)
+	go run ./bench -records 10000000 growth dns-growth
+	go run ./bench -records 100000000 growth
+	go run ./bench -records 100000000 dns-growth
 
 cover: ## runs the tests with coverage: total, and bin/cover.html by line
 	@mkdir -p bin
@@ -138,12 +189,14 @@ cover: ## runs the tests with coverage: total, and bin/cover.html by line
 	go tool cover -html=bin/cover.out -o bin/cover.html
 	@go tool cover -func=bin/cover.out | tail -n 1
 
-clean: ## removes bin/
-	rm -rf bin
+clean: ## removes bin/ and dist/
+	rm -rf bin dist
 
+# Programs that tests build for themselves are modules of their own, so that their modules are fetched here: tests need no network.
 needs:
 	@command -v go >/dev/null || { echo 'there is no go command; install Go 1.26 or later from https://go.dev/dl/' >&2; exit 1; }
 	@test/install-packages.sh $(NEEDS)
+	@for module in $(wildcard test/*/go.mod); do go mod download -C "$$(dirname $$module)"; done
 
 # An empty Debian with what the pages tell an administrator to have; see test/machine_test.go.
 MACHINE := systemd-sysv,dbus,sudo,rsync,openssh-server,openssh-client,ca-certificates,openssl,curl,postgresql,bind9-dnsutils,bind9-utils,knot-dnssecutils
