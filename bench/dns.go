@@ -1,12 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,7 +23,7 @@ const (
 	dnsPairs     = 5
 	firstAtMost  = time.Minute // for a peer's first answers to all names
 	roundAtLeast = time.Second // if that is not enough for all questions; more with many names
-	dnsStarts    = 3           // of our server
+	dnsStarts    = 3           // of a server
 	rulesOfAName = 3
 
 	// outstanding is how many questions wait for their answers at once. More would
@@ -54,25 +54,19 @@ func (d *dnsBench) answers(ctx context.Context, w *tabwriter.Writer) (err error)
 	if err := d.export(ctx); err != nil {
 		return err
 	}
-	ours, began, err := d.startOurs(ctx, cores[0])
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, ours.stop()) }()
 	l := dnsLoad{core: cores[1], questions: d.questions}
-	progress("%d names, first answers", d.names)
-	cold, err := l.run(ctx, ours, 1, time.Hour) // all names, whatever it takes
+	us, err := l.first(ctx, time.Hour, func() (*contender, error) { return d.startUs(ctx, cores[0]) }) // all names, whatever it takes
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, us.server.stop()) }()
 	// A part of the first answers is not kept, and is made once more.
-	if _, err := l.run(ctx, ours, 1, time.Hour); err != nil {
+	if _, err := l.run(ctx, us.server, 1, time.Hour); err != nil {
 		return err
 	}
-	us := contender{server: ours, began: began, cold: cold}
 	fmt.Fprintf(w, "answers of the DNS among %d names with %d rules, all of them asked for before (ours twice); CPU time each\t\t\t\t\t\n", d.names, rulesOfAName)
 	for _, peer := range peers {
-		them, err := d.startPeer(ctx, peer, cores[0])
+		them, err := l.first(ctx, firstAtMost, func() (*contender, error) { return d.startPeer(ctx, peer, cores[0]) })
 		if errors.Is(err, errNoPeer) {
 			progress("%s: %v", peer.name, err)
 			fmt.Fprintf(w, "  : %s\t\tnot measured\t\t\t%s\n", peer.name, peer.wanted)
@@ -80,27 +74,59 @@ func (d *dnsBench) answers(ctx context.Context, w *tabwriter.Writer) (err error)
 		} else if err != nil {
 			return err
 		}
-		err = d.against(ctx, w, &l, &us, them, peer)
+		err = d.against(ctx, w, &l, us, them, peer)
 		if err := errors.Join(err, them.server.stop()); err != nil {
 			return fmt.Errorf("%s: %w", peer.name, err)
 		}
 	}
-	return d.restarts(ctx, w, &us, cores[0])
+	fmt.Fprintf(w, "  start to the first answer, of %d\t%.2f s\t\t\t\tat most 2 s\n", dnsStarts, us.began.Seconds())
+	return nil
 }
 
 // contender is a server that runs.
 type contender struct {
 	server *nameServer
 	began  time.Duration // from its start to its first answer
-	cold   dnsAnswers    // to questions that no client asked before
+	cold   float64       // microseconds of CPU time for an answer to a question that no client asked before
+}
+
+// startUs starts our server on a core.
+func (d *dnsBench) startUs(ctx context.Context, core int) (*contender, error) {
+	s, began, err := d.startOurs(ctx, core)
+	if err != nil {
+		return nil, err
+	}
+	return &contender{server: s, began: began}, nil
+}
+
+// first starts a server some times, and asks it for all names each time, for no longer than atMost. It returns the last one, with the
+// medians of what it took to start and of what an answer cost.
+func (l *dnsLoad) first(ctx context.Context, atMost time.Duration, start func() (*contender, error)) (c *contender, err error) {
+	var began, cold []float64
+	for i := range dnsStarts {
+		if c != nil {
+			if err := c.server.stop(); err != nil {
+				return nil, err
+			}
+		}
+		if c, err = start(); err != nil {
+			return nil, err
+		}
+		c.server.settle(ctx) // our server makes its index of words, which has nothing to do with answers
+		a, err := l.run(ctx, c.server, 1, atMost)
+		if err != nil {
+			return nil, errors.Join(err, c.server.stop())
+		}
+		progress("first answers of %s, start %d of %d: %.2f us of CPU each", c.server.version, i+1, dnsStarts, a.each())
+		began, cold = append(began, c.began.Seconds()), append(cold, a.each())
+	}
+	c.began, c.cold = time.Duration(median(began)*float64(time.Second)), median(cold)
+	return c, nil
 }
 
 // against compares us with a peer, and prints it.
 func (d *dnsBench) against(ctx context.Context, w *tabwriter.Writer, l *dnsLoad, us, them *contender, peer dnsPeer) (err error) {
 	if err := d.sameAnswers(ctx, us.server, them.server); err != nil {
-		return err
-	}
-	if them.cold, err = l.run(ctx, them.server, 1, firstAtMost); err != nil {
 		return err
 	}
 	turns, atMost := max(1, askAtLeast/d.names), max(roundAtLeast, firstAtMost*time.Duration(d.names)/(6*million))
@@ -117,49 +143,32 @@ func (d *dnsBench) against(ctx context.Context, w *tabwriter.Writer, l *dnsLoad,
 		ratios = append(ratios, seen[0].each()/seen[1].each())
 		progress("answers, round %d of %d: %.2f us of CPU each, and %s's %.2f us", i+1, dnsPairs, seen[0].each(), peer.name, seen[1].each())
 	}
-	memory, err := bothResident(us.server, them.server)
+	memory, err := bothResident(ctx, us.server, them.server)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "  : %s\t%.2f us\t%.2f us\t%.2f\t\t%s\n", them.server.version, median(each[0]), median(each[1]), median(ratios), peer.wanted)
-	fmt.Fprintf(w, "    the first time, when nobody asked before\t%.2f us\t%.2f us\t%.2f\t\t(for information)\n",
-		us.cold.each(), them.cold.each(), us.cold.each()/them.cold.each())
+	fmt.Fprintf(w, "    the first time, when no client asked before, of %d starts\t%.2f us\t%.2f us\t%.2f\t\t%s\n",
+		dnsStarts, us.cold, them.cold, us.cold/them.cold, peer.wantedFirst)
 	fmt.Fprintf(w, "    by the clock\t%.0f/s\t%.0f/s\t%.2f\t\t(for information)\n",
 		median(rates[0]), median(rates[1]), median(rates[0])/median(rates[1]))
-	fmt.Fprintf(w, "    memory, resident\t%d MB\t%d MB\t%.2f\t\t%s\n",
-		memory[0]>>20, memory[1]>>20, float64(memory[0])/float64(memory[1]), peer.wantedMemory)
+	fmt.Fprintf(w, "    memory, resident, with %d names\t%d MB\t%d MB\t%.2f\t\t%s\n",
+		d.names, memory[0]>>20, memory[1]>>20, float64(memory[0])/float64(memory[1]), peer.wantedMemory)
 	fmt.Fprintf(w, "    start to the first answer\t%.2f s\t%.2f s\t%.2f\t\t(for information)\n",
 		us.began.Seconds(), them.began.Seconds(), us.began.Seconds()/them.began.Seconds())
 	return nil
 }
 
-func bothResident(a, b *nameServer) (memory [2]int64, err error) {
+func bothResident(ctx context.Context, a, b *nameServer) (memory [2]int64, err error) {
+	if err := rest(ctx); err != nil {
+		return memory, err
+	}
 	for i, s := range []*nameServer{a, b} {
 		if memory[i], err = s.resident(); err != nil {
 			return memory, err
 		}
 	}
 	return memory, nil
-}
-
-// restarts tells how long it takes from the start of our program to its first answer.
-// The first start has taken that long already.
-func (d *dnsBench) restarts(ctx context.Context, w *tabwriter.Writer, us *contender, core int) error {
-	took := []float64{us.began.Seconds()}
-	for range dnsStarts - 1 {
-		progress("restarting")
-		if err := us.server.stop(); err != nil {
-			return err
-		}
-		next, began, err := d.startOurs(ctx, core)
-		if err != nil {
-			return err
-		}
-		*us.server = *next
-		took = append(took, began.Seconds())
-	}
-	fmt.Fprintf(w, "  start to the first answer, of %d\t%.2f s\t\t\t\tat most 2 s\n", dnsStarts, median(took))
-	return nil
 }
 
 // sameAnswers looks whether both answer alike, and with all rules.
@@ -270,9 +279,5 @@ func (s *nameServer) resident() (int64, error) {
 
 // writeQuestions writes a question for each of the first n names.
 func writeQuestions(path string, n int) error {
-	var b bytes.Buffer
-	for i := range n {
-		fmt.Fprintf(&b, "%s NAPTR\n", ownerOf(i))
-	}
-	return os.WriteFile(path, b.Bytes(), 0o644)
+	return writeLines(path, 0, n, func(w *bufio.Writer, i int) { fmt.Fprintf(w, "%s NAPTR\n", ownerOf(i)) })
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +48,7 @@ func (d *dnsBench) publish(ctx context.Context) error {
 	progress("import of %d names", d.names)
 	data, questions := filepath.Join(d.work, "published"+d.label), filepath.Join(d.work, "questions"+d.label)
 	records := data + ".jsonl"
-	if err := errors.Join(writePublished(records, 0, d.names), writeQuestions(questions, d.names)); err != nil {
+	if err := errors.Join(writePublished(records, 0, d.names), writeQuestions(questions, min(d.names, million))); err != nil {
 		return err
 	}
 	for _, args := range [][]string{
@@ -66,12 +66,23 @@ func (d *dnsBench) publish(ctx context.Context) error {
 
 // writePublished writes the names from one to another to a file for import.
 func writePublished(path string, from, to int) error {
-	var b bytes.Buffer
-	for i := from; i < to; i++ {
-		fmt.Fprintf(&b, `{"id":%q,"targets":[{"url":%q,"type":"text/html"},{"url":%q,"type":"audio/wav","preference":20}]}`+"\n",
+	return writeLines(path, from, to, func(w *bufio.Writer, i int) {
+		fmt.Fprintf(w, `{"id":%q,"targets":[{"url":%q,"type":"text/html"},{"url":%q,"type":"audio/wav","preference":20}]}`+"\n",
 			publishedName(i), publishedAt(i), publishedAt(i)+".wav")
+	})
+}
+
+// writeLines writes what one writes for each number from one to another to a file, which may be larger than the memory.
+func writeLines(path string, from, to int, one func(w *bufio.Writer, i int)) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
 	}
-	return os.WriteFile(path, b.Bytes(), 0o644)
+	w := bufio.NewWriterSize(f, 1<<20)
+	for i := from; i < to; i++ {
+		one(w, i) // Flush has the error
+	}
+	return errors.Join(w.Flush(), f.Close())
 }
 
 // export writes the zone to a file, for the servers of others.

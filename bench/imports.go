@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -28,10 +29,21 @@ func foreignFiles() []foreignFile {
 	return []foreignFile{
 		{"EZID's ANVL", []string{"--from", "ezid"}, writeEZIDText},
 		{"EZID's CSV", []string{"--from", "ezid"}, writeEZIDTable},
+		{"EZID's XML", []string{"--from", "ezid"}, writeEZIDElements},
 		{"DataCite's JSON, one DOI a line", []string{"--from", "datacite"}, writeDataCite},
+		{"Crossref's XML", []string{"--from", "crossref"}, writeCrossref},
+		{"Crossref's JSON, one work a line", []string{"--from", "crossref"}, writeCrossrefWorks},
+		{"PURLZ's XML", []string{"--from", "purlz", "--prefix", "https://purl.org"}, writePURLZ},
+		{"PURLZ's CSV", []string{"--from", "purlz", "--prefix", "https://purl.org"}, writePURLZTable},
 		{"Shlink's CSV", []string{"--from", "shlink", "--prefix", "ark:12345/"}, writeShlink},
+		{"YOURLS's CSV", []string{"--from", "yourls", "--prefix", "ark:12345/"}, writeYOURLS},
+		{"Kutt's CSV", []string{"--from", "kutt", "--prefix", "ark:12345/"}, writeKutt},
 		{"a Handle server's JSON", []string{"--from", "handle"}, writeHandles},
+		{"a Handle server's SQL", []string{"--from", "handle"}, writeHandleSQL},
+		{"a batch of handles", []string{"--from", "handle"}, writeHandleBatch},
 		{"a dump of Noid", []string{"--from", "noid"}, writeNOID},
+		{"noid dbinfo dump", []string{"--from", "noid"}, writeNOIDInfo},
+		{"arklet's CSV", []string{"--from", "arklet"}, writeArklet},
 		{"purl.org's JSON", []string{"--from", "purl.org"}, writePURLs},
 		{"a zone of the DNS", []string{"--from", "zone"}, writeZone},
 	}
@@ -156,6 +168,43 @@ func writeEZIDTable(w *bufio.Writer, list []int) {
 	}
 }
 
+// writeEZIDElements writes the same as XML.
+func writeEZIDElements(w *bufio.Writer, list []int) {
+	fmt.Fprint(w, `<?xml version="1.0" encoding="utf-8"?>`+"\n<records>")
+	for _, i := range list {
+		who, what, when := describe(i)
+		fmt.Fprintf(w, `<record identifier="ark:/12345/%s">`, benchName(i))
+		for _, e := range [][2]string{{"_created", "1700000000"}, {"_updated", "1700000100"}, {"_owner", "ana"}, {"_ownergroup", "archive"}, {"_profile", "erc"}, {"_status", "public"}, {"_export", "yes"},
+			{"_target", itemAt(i)}, {"erc.who", who}, {"erc.what", what}, {"erc.when", when}} {
+			fmt.Fprintf(w, `<element name="%s">%s</element>`, e[0], e[1])
+		}
+		fmt.Fprint(w, "</record>")
+	}
+	fmt.Fprintln(w, "</records>")
+}
+
+// writeCrossref writes a deposit of reports at Crossref.
+func writeCrossref(w *bufio.Writer, list []int) {
+	fmt.Fprintln(w, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<doi_batch xmlns="http://www.crossref.org/schema/5.3.0" version="5.3.0"><head><doi_batch_id>b1</doi_batch_id></head><body>`)
+	for _, i := range list {
+		who, what, when := describe(i)
+		surname, given, _ := strings.Cut(who, ", ")
+		fmt.Fprintf(w, `<posted_content type="report"><contributors><person_name sequence="first" contributor_role="author"><given_name>%s</given_name><surname>%s</surname></person_name></contributors>`+
+			`<titles><title>%s</title></titles><posted_date><year>%s</year></posted_date><doi_data><doi>10.5072/%s</doi><resource>%s</resource></doi_data></posted_content>`+"\n",
+			given, surname, what, when, benchName(i), itemAt(i))
+	}
+	fmt.Fprintln(w, "</body></doi_batch>")
+}
+
+// writePURLZ writes a batch of PURLZ.
+func writePURLZ(w *bufio.Writer, list []int) {
+	fmt.Fprintln(w, `<?xml version="1.0" encoding="UTF-8"?>`+"\n<purls>")
+	for _, i := range list {
+		fmt.Fprintf(w, ` <purl id="/x/%s" type="302"><maintainers><uid>ana</uid></maintainers><target url="%s"/></purl>`+"\n", benchName(i), itemAt(i))
+	}
+	fmt.Fprintln(w, "</purls>")
+}
+
 // writeDataCite writes DOIs as the parts of DataCite's yearly data file have them.
 func writeDataCite(w *bufio.Writer, list []int) {
 	for _, i := range list {
@@ -203,5 +252,75 @@ func writeZone(w *bufio.Writer, list []int) {
 	fmt.Fprintf(w, "$ORIGIN %s\n$TTL 3600\n@ IN SOA ns1 hostmaster 1 3600 600 1209600 300\n@ IN NS ns1\nns1 IN A 192.0.2.1\n", benchZone)
 	for _, i := range list {
 		fmt.Fprintf(w, "%s IN NAPTR 100 10 \"u\" \"http+N2L\" \"!^%s$!%s!\" .\n", ownerOf(i), publishedName(i), publishedAt(i))
+	}
+}
+
+// writeHandleSQL writes the table of a Handle server as pg_dump does.
+func writeHandleSQL(w *bufio.Writer, list []int) {
+	fmt.Fprintln(w, "-- PostgreSQL database dump\nCREATE TABLE public.handles (handle bytea, idx integer, type bytea, data bytea, ttl_type smallint, ttl integer, \"timestamp\" integer);\n"+
+		"COPY public.handles (handle, idx, type, data, ttl_type, ttl, \"timestamp\") FROM stdin;")
+	for _, i := range list {
+		fmt.Fprintf(w, "\\\\x%x\t1\t\\\\x55524c\t\\\\x%x\t0\t86400\t1700000000\n", "20.500.12345/"+strings.ToUpper(benchName(i)), itemAt(i))
+	}
+	fmt.Fprintln(w, `\.`)
+}
+
+// writeHandleBatch writes a batch file for hdl-genericbatch.
+func writeHandleBatch(w *bufio.Writer, list []int) {
+	for _, i := range list {
+		fmt.Fprintf(w, "CREATE 20.500.12345/%s\n1 URL 86400 1110 UTF8 %s\n\n", strings.ToUpper(benchName(i)), itemAt(i))
+	}
+}
+
+// writeNOIDInfo writes the same database as writeNOID does, as the program itself prints it.
+func writeNOIDInfo(w *bufio.Writer, list []int) {
+	for _, i := range list {
+		name := "12345/" + benchName(i)
+		who, what, when := describe(i)
+		fmt.Fprintf(w, "%s\t:/c: i|20231114221320|ana|1\n%[1]s\tgoto: %s\n%[1]s\twhat: %s\n%[1]s\twhen: %s\n%[1]s\twho: %s\n", name, itemAt(i), what, when, who)
+	}
+}
+
+// writeArklet writes the table of arklet.
+func writeArklet(w *bufio.Writer, list []int) {
+	fmt.Fprintln(w, "ark,naan_id,shoulder,assigned_name,url,metadata,commitment,created_at,updated_at")
+	for _, i := range list {
+		fmt.Fprintf(w, "12345/%s,12345,/,%[1]s,%s,,permanent,2023-11-14 22:13:20+00,2023-11-14 22:13:20+00\n", benchName(i), itemAt(i))
+	}
+}
+
+// writeCrossrefWorks writes works of Crossref's REST API.
+func writeCrossrefWorks(w *bufio.Writer, list []int) {
+	for _, i := range list {
+		who, what, when := describe(i)
+		surname, given, _ := strings.Cut(who, ", ")
+		fmt.Fprintf(w, `{"DOI":"10.5072/%s","type":"report","title":["%s"],"author":[{"given":"%s","family":"%s"}],"publisher":"Archive","issued":{"date-parts":[[%s]]},"resource":{"primary":{"URL":"%s"}}}`+"\n",
+			benchName(i), what, given, surname, when, itemAt(i))
+	}
+}
+
+// writePURLZTable writes PURLs as pypurlz does.
+func writePURLZTable(w *bufio.Writer, list []int) {
+	fmt.Fprintln(w, "domain,id,target")
+	for _, i := range list {
+		fmt.Fprintf(w, "/x,/x/%s,%s\n", benchName(i), itemAt(i))
+	}
+}
+
+// writeYOURLS writes the table of YOURLS.
+func writeYOURLS(w *bufio.Writer, list []int) {
+	fmt.Fprintln(w, "keyword,url,title,timestamp,ip,clicks")
+	for _, i := range list {
+		_, what, _ := describe(i)
+		fmt.Fprintf(w, "%s,%s,\"%s\",2023-11-14 22:13:20,,7\n", benchName(i), itemAt(i), what)
+	}
+}
+
+// writeKutt writes the table of Kutt.
+func writeKutt(w *bufio.Writer, list []int) {
+	fmt.Fprintln(w, "address,target,description,created_at,visit_count")
+	for _, i := range list {
+		_, what, _ := describe(i)
+		fmt.Fprintf(w, "%s,%s,\"%s\",2023-11-14T22:13:20Z,7\n", benchName(i), itemAt(i), what)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
@@ -108,9 +109,9 @@ func (r *registryBench) fillChecked(ctx context.Context, reg *registrar.Registra
 			if check.Part(id, parts) != part {
 				continue
 			}
-			h := mix(n)
+			h, sum := mix(n), sha256.Sum256([]byte(id.String()))
 			list = append(list, check.Known{ID: id, Status: links.Status{URL: h, State: links.OK, Cause: links.Answered, Code: 200, Since: now, Checked: now, Good: now, Next: now.Add(time.Duration(h % uint64(links.Turn))),
-				Print: links.Print{Title: uint32(h), Text: h * 7, Type: 77, Length: int64(h % 1_000_000), Digest: [16]byte{byte(h), byte(h >> 8), byte(h >> 16), byte(h >> 24), byte(h >> 32), byte(h >> 40), byte(n), byte(n >> 8)}}}})
+				Print: links.Print{Title: uint32(h), Text: h * 7, Type: 77, Length: int64(h % 1_000_000), Tag: fmt.Sprintf(`"%010x%04x"`, mix(n+r.records), mix(n+2*r.records)&0xffff), Digest: [16]byte(sum[:])}}})
 		}
 		var cells []stele.Cell
 		cells, low = check.StateCells(list, low, part == parts-1)

@@ -59,7 +59,7 @@ func (r *registryBench) loggedImports(ctx context.Context, w *tabwriter.Writer) 
 }
 
 // loggedPuts compares records that are put one by one over HTTP, each durable before the answer, at a server that keeps the log with
-// one that does not. The CPU time is counted until the log has caught up.
+// one that does not. The time, and the CPU time, are counted until the log has caught up.
 func (r *registryBench) loggedPuts(ctx context.Context, w *tabwriter.Writer) (err error) {
 	script := filepath.Join(r.work, "logged-put.lua")
 	if err := os.WriteFile(script, []byte(putScript), 0o600); err != nil {
@@ -84,13 +84,13 @@ func (r *registryBench) loggedPuts(ctx context.Context, w *tabwriter.Writer) (er
 			if err != nil {
 				return err
 			}
-			servers[j].settle(ctx)
-			rate[j], cost[j] = a.rate, float64((usedBy(servers[j].pid())-before).Microseconds())/float64(a.number)
+			rest := servers[j].settle(ctx)
+			rate[j], cost[j] = settledRate(a, rest), float64((usedBy(servers[j].pid())-before).Microseconds())/float64(a.number)
 			rates[j], used[j] = append(rates[j], rate[j]), append(used[j], cost[j])
 		}
 		ratios, byCPU = append(ratios, rate[0]/rate[1]), append(byCPU, cost[1]/cost[0])
 	}
-	fmt.Fprintf(w, "records put over HTTP, %d connections, with the log : without\t%.0f/s\t%.0f/s\t%.2f\t\tat least 0.97\n", connections, median(rates[0]), median(rates[1]), median(ratios))
+	fmt.Fprintf(w, "records put over HTTP, %d connections, until the log has caught up : without\t%.0f/s\t%.0f/s\t%.2f\t\tat least 0.97\n", connections, median(rates[0]), median(rates[1]), median(ratios))
 	fmt.Fprintf(w, "  by CPU time of the server, a record\t%.1f us\t%.1f us\t%.2f\t\t(for information)\n", median(used[0]), median(used[1]), median(byCPU))
 	return nil
 }

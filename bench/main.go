@@ -61,8 +61,8 @@ func run(ctx context.Context, args []string) (err error) {
 	h := newHandleBench(d)
 	figures := []figure{
 		{"label", label}, {"parse", parse}, {"distributor", distributor},
-		{"import", r.imports}, {"imports", r.foreignImports}, {"log", r.logged}, {"search", r.searches}, {"desk", r.desk}, {"lookup", r.lookUps}, {"register", r.registers}, {"mint", r.mints},
-		{"http", r.redirects}, {"rules", r.byRules}, {"api", r.overHTTP}, {"proof", r.proofs}, {"adopt", r.adoptions}, {"shared", r.shared}, {"dns", d.answers}, {"resolve", d.resolves},
+		{"import", r.imports}, {"second", r.second}, {"growth", r.growth}, {"pipe", r.pipes}, {"verify", r.verifies}, {"imports", r.foreignImports}, {"log", r.logged}, {"search", r.searches}, {"desk", r.desk}, {"lookup", r.lookUps}, {"register", r.registers}, {"mint", r.mints},
+		{"http", r.redirects}, {"rules", r.byRules}, {"lsid", r.byLSID}, {"api", r.overHTTP}, {"proof", r.proofs}, {"bundle", r.bundles}, {"adopt", r.adoptions}, {"shared", r.shared}, {"dns", d.answers}, {"dns-memory", d.memories}, {"dns-growth", d.growth}, {"resolve", d.resolves},
 		{"signed", d.signedAnswers}, {"transfer", d.transfers}, {"usage", d.counting}, {"report", r.yearReport}, {"links", r.checked},
 		{"handle-import", h.imports}, {"handle", h.resolution}, {"handle-write", h.creations},
 	}

@@ -65,14 +65,17 @@ func appendRecord(b []byte, n int) []byte {
 
 // writeRecords writes n records, one a line. With the name and a tab before each it
 // is what PostgreSQL's COPY reads; a record has nothing that must be escaped there.
-func writeRecords(path string, n int, named bool) (err error) {
+func writeRecords(path string, n int, named bool) error { return writeRecordsFrom(path, 0, n, named) }
+
+// writeRecordsFrom is writeRecords for n records from a number on.
+func writeRecordsFrom(path string, from, n int, named bool) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
 	var line []byte
-	for i := range n {
+	for i := from; i < from+n; i++ {
 		line = line[:0]
 		if named {
 			line = append(append(line, "ark:12345/"...), benchName(i)...)

@@ -151,21 +151,31 @@ func (s *server) awaitAnswer(ctx context.Context, ask func() error) error {
 
 // settle waits until the server does nothing in the background, for some minutes at
 // most: tables that an import left are merged.
-func (s *server) settle(ctx context.Context) {
+//
+// It returns how long the server was busy until then: the last second, in which it rests, is not counted.
+func (s *server) settle(ctx context.Context) time.Duration {
 	progress("waiting until %s is at rest", filepath.Base(s.cmd.Args[3]))
-	for range 300 {
-		before := usedBy(s.pid())
+	const step, window = 100 * time.Millisecond, 10
+	began, used := time.Now(), []time.Duration{usedBy(s.pid())}
+	for range 3000 {
 		select {
-		case <-time.After(time.Second):
+		case <-time.After(step):
 		case <-s.ended:
-			return
+			return time.Since(began)
 		case <-ctx.Done():
-			return
+			return time.Since(began)
 		}
-		if usedBy(s.pid())-before < 50*time.Millisecond {
-			return
+		used = append(used, usedBy(s.pid()))
+		if n := len(used) - 1; n >= window && used[n]-used[n-window] < 50*time.Millisecond {
+			return max(time.Since(began)-window*step, 0)
 		}
 	}
+	return time.Since(began)
+}
+
+// settledRate returns how many requests a second a server answered, if it is counted until the server is at rest after the load: work that is left for later is not free.
+func settledRate(a answers, rest time.Duration) float64 {
+	return float64(a.number) / (float64(a.number)/a.rate + rest.Seconds())
 }
 
 // stop ends the server, if it has not ended.

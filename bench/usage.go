@@ -58,8 +58,9 @@ func (d *dnsBench) counting(ctx context.Context, w *tabwriter.Writer) (err error
 	var ratios []float64
 	for i := range usageRounds {
 		var seen [2]float64
-		for j, counted := range []bool{true, false} {
-			if seen[j], err = d.redirectsCounted(ctx, &l, cores[0], counted); err != nil {
+		for k := range 2 {
+			j := (i + k) % 2 // they take turns at being first
+			if seen[j], err = d.redirectsCounted(ctx, &l, cores[0], j == 0); err != nil {
 				return err
 			}
 			each[j] = append(each[j], seen[j])
@@ -104,8 +105,9 @@ func (d *dnsBench) answersCounted(ctx context.Context, w *tabwriter.Writer, core
 	var ratios []float64
 	for i := range dnsPairs {
 		var seen [2]dnsAnswers
-		for j, counted := range []bool{true, false} {
-			s, _, err := d.startOurs(ctx, cores[0], fmt.Sprintf("--usage=%t", counted))
+		for k := range 2 {
+			j := (i + k) % 2 // they take turns at being first
+			s, _, err := d.startOurs(ctx, cores[0], fmt.Sprintf("--usage=%t", j == 0))
 			if err != nil {
 				return err
 			}
