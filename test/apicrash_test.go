@@ -23,6 +23,7 @@ import (
 // All acknowledged writes are there afterwards; a request that got no answer is sent again
 // with its key, and is done once; no name is in the answers to two keys.
 func TestAPICrash(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -48,10 +48,12 @@ var rooms = []room{
 	{folder: "auth/issuer", may: ". outbound"},                                                                                    // it asks OpenID providers who a person is
 	{folder: "auth/password", may: ". internal/limit secret"},                                                                     // it hashes passwords and checks codes, and reads no store
 	{folder: "auth", may: ".", tests: "store/mem"},
-	{folder: "secret", may: "."},         // it encrypts what others store, and does not know what that is
-	{folder: "outbound", may: "."},       // the way out of the server, with the rule where to
-	{folder: "audit", may: ". outbound"}, // forms of the audit trail, and where it is sent
-	{folder: "wire/hdl", pure: true},     // bytes only: it does not know the vocabulary
+	{folder: "secret", may: "."},            // it encrypts what others store, and does not know what that is
+	{folder: "outbound", may: "."},          // the way out of the server, with the rule where to
+	{folder: "audit", may: ". outbound"},    // forms of the audit trail, and where it is sent
+	{folder: "trace/otlp", may: ". trace"},  // sends spans to a collector
+	{folder: "trace", may: ".", pure: true}, // ids of requests, for logs and answers; spans
+	{folder: "wire/hdl", pure: true},        // bytes only: it does not know the vocabulary
 
 	{folder: "internal/backuptar", may: "."}, // a folder as a tar; it does not know what is in the files
 	{folder: "internal/certtest"},
@@ -61,6 +63,8 @@ var rooms = []room{
 	{folder: "internal/disk", may: "."},
 	{folder: "internal/dnsrr"},
 	{folder: "internal/edit", may: ".", pure: true, tests: "scheme/all"},
+	{folder: "internal/fault", may: ".", pure: true}, // errors of panics
+	{folder: "internal/lease"},                       // which of several servers does a work
 	{folder: "internal/limit", may: ".", pure: true},
 	{folder: "internal/offered", may: ".", pure: true},
 	{folder: "internal/plainxml", may: ".", pure: true},
@@ -68,6 +72,7 @@ var rooms = []room{
 	{folder: "internal/progress", may: "internal/terminal"},
 	{folder: "internal/slab"},     // bytes only; the memory comes from the system
 	{folder: "internal/datagram"}, // sockets, and bytes
+	{folder: "internal/screen"},   // size and keys of a terminal
 	{folder: "internal/spelling", pure: true},
 	{folder: "internal/urltext", may: ".", pure: true}, // texts in URLs, encoded, that lead nowhere else
 	{folder: "internal/terminal", may: ".", pure: true},
@@ -83,59 +88,64 @@ var rooms = []room{
 	{folder: "store/postgres/postgrestest"},
 	{folder: "store/binary", may: ".", pure: true, tests: "document internal/recordtest"},
 	{folder: "store/copy", may: ".", tests: "store/mem store/pebble store/postgres"},
-	{folder: "store/*", may: ". store/binary store/refusal"},
+	{folder: "store/*", may: ". internal/fault store/binary store/refusal"},
 
-	{folder: "resolver", may: ". internal/slab internal/urltext rules auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
+	{folder: "resolver", may: ". trace internal/slab internal/urltext rules auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
 	{folder: "registrar/minting", may: ". mint namespaces", tests: "auth registrar store/mem scheme/all"}, // it reads the store, and commits through its caller
-	{folder: "registrar", may: ". document registrar/minting rules internal/destination auth auth/password ddds mint namespaces outbound proof publish/zonekey publish/zonemap secret", tests: "store/mem scheme/all"},
+	{folder: "registrar", may: ". trace document registrar/minting rules internal/destination auth auth/password ddds mint namespaces outbound proof publish/zonekey publish/zonemap secret", tests: "store/mem scheme/all"},
 
+	{folder: "giver", may: ". document/apijson internal/lease registrar transparency", tests: "auth registry resolver scheme/all store/mem outbound"},              // it watches the registries whose heir this one is
 	{folder: "heir", may: ". document/apijson internal/urltext registrar transparency", tests: "auth outbound registry resolver scheme/all serve/* store/mem web"}, // it asks the registries that take over namespaces
 
 	{folder: "links/ask", may: ". client links outbound", tests: "internal/certtest internal/servertest"},
-	{folder: "links/check", may: ". auth document links registrar", tests: "proof store/mem store/pebble store/postgres outbound scheme/all internal/disk internal/servertest"},
+	{folder: "links/check", may: ". auth document internal/lease links registrar", tests: "proof store/mem store/pebble store/postgres outbound scheme/all internal/disk internal/servertest"},
 	{folder: "links", may: "."}, // it judges answers; others ask and keep. It computes, but the list of public suffixes knows net/http
 	{folder: "search", may: ". internal/offered", tests: "store/mem store/pebble store/postgres scheme/all"}, // it reads a store, and knows none
 
-	{folder: "registry/access", may: ". document heir links internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search transparency usage", tests: "scheme/all secret serve/api serve/httpd store/mem web web/language"},
+	{folder: "registry/access", may: ". document giver heir links internal/disk internal/terminal audit auth bulk client/remote namespaces outbound proof publish registrar registry resolver search transparency usage", tests: "scheme/all secret serve/api serve/httpd store/mem web web/language"},
+	{folder: "registry/drill", may: ". document internal/disk registry registry/access store/postgres", tests: "auth registrar resolver scheme/all store/copy store/mem store/pebble"}, // a restore that is tried
+	{folder: "registry/frozen", may: ". bulk/bundle internal/disk namespaces registry transparency", tests: "auth registrar scheme/all store/mem store/pebble"},                        // a registry of a bundle
 	{folder: "registry", may: ". document/apijson internal/disk auth client outbound publish registrar resolver search secret store/* transparency", tests: "store/mem scheme/all"},
 	{folder: "bulk/job", may: ". auth bulk bulk/foreign registrar", tests: "store/mem scheme/all"},
 	{folder: "mail/digest", may: ". document/apijson auth bulk mail publish/zonekey registrar web", tests: "secret store/mem store/postgres scheme/all"},
 	{folder: "transparency/witness", may: ". internal/disk transparency", tests: "auth outbound registry scheme/all store/mem"},
 	{folder: "mail/mailtest"}, // a mail server for tests
 	{folder: "mail", may: ". auth outbound registrar secret web", tests: "store/mem scheme/all"},
-	{folder: "usage", may: ". auth document/apijson namespaces registrar", tests: "store/mem scheme/all store/pebble store/postgres"},                          // it counts what servers hand to it
-	{folder: "transparency", may: ". auth document internal/offered", tests: "internal/recordtest registrar scheme/all store/mem store/pebble store/postgres"}, // it reads a store, and writes by cells that it is handed
-	{folder: "harvest", may: ". auth bulk internal/plainxml registrar", tests: "outbound resolver scheme/all serve/httpd store/mem web internal/servertest"},
+	{folder: "usage", may: ". auth document/apijson namespaces registrar", tests: "store/mem scheme/all store/pebble store/postgres"},                                         // it counts what servers hand to it
+	{folder: "transparency", may: ". auth document internal/fault internal/offered", tests: "internal/recordtest registrar scheme/all store/mem store/pebble store/postgres"}, // it reads a store, and writes by cells that it is handed
+	{folder: "harvest", may: ". auth bulk internal/lease internal/plainxml registrar", tests: "outbound resolver scheme/all serve/httpd store/mem web internal/servertest"},
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk/foreign/webrules", may: ". rules", tests: "scheme/all"}, // what lists of redirects say, as records and rules
 	{folder: "bulk/foreign", may: ". bulk ddds document internal/destination internal/disk internal/dnsrr internal/plainxml mint rules wire/hdl", tests: "internal/recordtest auth registrar resolver secret store/mem scheme/all"},
-	{folder: "bulk/bundle", may: ". document internal/disk proof registrar transparency", tests: "auth scheme/all secret store/copy store/mem store/pebble store/postgres"}, // the reader needs no store
-	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
+	{folder: "bulk/deposit", may: ". auth bulk/bundle internal/disk internal/lease internal/plainxml internal/terminal registrar transparency", tests: "outbound scheme/all store/mem"},
+	{folder: "bulk/bundle", may: ". document internal/disk proof registrar transparency", tests: "auth giver scheme/all secret store/copy store/mem store/pebble store/postgres"}, // the reader needs no store
+	{folder: "bulk", may: ". document internal/disk internal/fault internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
 	{folder: "handles/elsewhere", may: ". client/hdl handles internal/limit wire/hdl", tests: "auth document registrar resolver secret store/mem scheme/all serve/hdld"},  // asks other servers about identities
 	{folder: "handles", may: ". document/handlejson internal/destination internal/limit auth registrar resolver wire/hdl", tests: "document secret store/mem scheme/all"}, // what the registry is to the Handle System
 
 	// It judges values as the servers do that they are for.
-	{folder: "config", may: ". internal/spelling internal/terminal audit auth mail resolver scheme/* serve/* store/postgres transparency"},
+	{folder: "config", may: ". internal/lease internal/spelling internal/terminal audit auth bulk/deposit giver mail registrar resolver scheme/* serve/* store/postgres transparency"},
 
 	// A server is handed a store and the schemes; it never picks them.
-	{folder: "serve/httpd", may: ". document rules internal/destination internal/limit internal/plainxml auth ddds handles mint namespaces proof publish resolver registrar transparency wire/hdl web", tests: "outbound registry secret usage store/mem scheme/all"},
-	{folder: "serve/api", may: ". document rules internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search transparency wire/hdl web", tests: "heir links outbound registry secret usage store/mem scheme/all"},
-	{folder: "serve/desk", may: ". document rules internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage"},
-	{folder: "serve/hdld", may: ". internal/datagram internal/limit internal/slab auth handles wire/hdl", tests: "document registrar resolver secret store/mem scheme/all"},
-	{folder: "serve/*", may: ". internal/datagram internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
+	{folder: "serve/httpd", may: ". trace document rules internal/destination internal/limit internal/plainxml auth ddds handles mint namespaces proof publish resolver registrar transparency wire/hdl web", tests: "outbound registry secret usage store/mem scheme/all"},
+	{folder: "serve/api", may: ". trace document rules internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar search transparency wire/hdl web", tests: "giver heir links outbound registry secret usage store/mem scheme/all"},
+	{folder: "serve/desk", may: ". trace document rules internal/limit internal/wording auth bulk mint namespaces registrar resolver search serve/httpd/describe web auth/issuer auth/password mail publish client", tests: "links secret store/mem scheme/all outbound usage transparency"},
+	{folder: "serve/hdld", may: ". trace internal/datagram internal/limit internal/slab auth handles wire/hdl", tests: "document registrar resolver secret store/mem scheme/all"},
+	{folder: "serve/*", may: ". trace internal/datagram internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
+	{folder: "docs"}, // the documents themselves
 	{folder: "web/chart", pure: true},
-	{folder: "web", may: ". document/apijson web/chart internal/wording auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
+	{folder: "web", may: ". document/apijson web/chart internal/wording auth ddds mint proof publish resolver registrar", tests: "docs store/mem scheme/all"},
 	{folder: "client/internal", may: "."},
-	{folder: "client/remote", may: ". document internal/backuptar internal/disk client/internal audit auth bulk namespaces publish/zonekey registrar transparency", tests: "registry resolver store/mem scheme/all serve/*"},
+	{folder: "client/remote", may: ". trace document internal/backuptar internal/disk client/internal audit auth bulk namespaces publish/zonekey registrar transparency", tests: "registry resolver store/mem scheme/all serve/*"},
 	{folder: "client/hdl", may: ". document client/internal wire/hdl", tests: "auth handles registrar resolver secret store/mem scheme/all serve/*"},
 	{folder: "client/ways", may: ". client ddds internal/wording resolver", tests: "auth registrar scheme/all store/mem"},
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},
 	{folder: "client", may: ". document client/hdl client/internal internal/destination ddds mint outbound proof publish/zonemap wire/hdl", tests: "auth handles registrar resolver internal/servertest store/mem scheme/all serve/*"},
 
-	{folder: "server", may: ". harvest heir transparency usage client document links internal/disk internal/limit internal/terminal audit auth bulk config mail outbound publish registrar registry resolver search serve/* web store/* auth/issuer handles wire/hdl", tests: "scheme/all secret"},
+	{folder: "server", may: ". trace docs giver harvest heir transparency usage client document links internal/disk internal/limit internal/terminal audit auth bulk config mail outbound publish registrar registry resolver search serve/* web store/* auth/issuer handles wire/hdl", tests: "scheme/all secret"},
 	{folder: "doctor", may: ". handles wire/hdl document/apijson internal/disk auth client config mail registry secret server store/pebble auth/issuer outbound", tests: "serve/hdld registrar resolver secret scheme/all store/mem"},
-	{folder: "cmd/stele", may: ". harvest heir transparency usage rules document handles links internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". giver harvest heir transparency usage rules document handles links internal/destination internal/disk internal/edit internal/limit internal/progress internal/screen internal/spelling internal/terminal internal/wording config doctor mail registry search server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". usage transparency document search links links/check internal/disk audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test/logverifier", tests: ". auth registrar scheme/all store/mem transparency"}, // a second implementation: no code of ours
@@ -169,13 +179,15 @@ var guests = []guest{
 	{"go.uber.org/zap", "server"}, // the log of certmagic, which is led into ours
 	{"github.com/vbauerster/mpb/v8", "internal/progress"},
 	{"github.com/klauspost/compress", "bulk serve/dnsd"},
-	{"golang.org/x/sys", "doctor internal/datagram internal/disk server"}, // to swap two folders in one step; sockets
-	{"golang.org/x/text", "search web/language auth/password"},            // to compare words whatever their diacritics; to prepare passwords
-	{"golang.org/x/net", "links registrar usage"},                         // public suffixes, and the text of HTML
-	{"golang.org/x/crypto", "auth/password"},                              // argon2id
+	{"golang.org/x/sys", "doctor internal/datagram internal/disk internal/screen server"}, // to swap two folders in one step; sockets
+	{"golang.org/x/text", "search web/language auth/password"},                            // to compare words whatever their diacritics; to prepare passwords
+	{"golang.org/x/net", "links registrar usage"},                                         // public suffixes, and the text of HTML
+	{"golang.org/x/crypto", "auth/password bulk/deposit"},                                 // argon2id; SSH
+	{"github.com/pkg/sftp", "bulk/deposit"},
 	{"github.com/maypok86/otter/v2", "resolver client"},
 	{"rsc.io/qr", "web"},
 	{"github.com/nicksnyder/go-i18n/v2", "web/language"}, // plural forms
+	{"github.com/yuin/goldmark", "web/documents"},
 	{"github.com/go-webauthn/webauthn", "serve/desk"},
 	{"github.com/danielgtaylor/huma/v2", "serve/api"}, // makes schemas of types; it answers no request
 
@@ -183,7 +195,7 @@ var guests = []guest{
 	{"golang.org/x/oauth2", "auth/issuer"},
 	{"github.com/wneessen/go-mail", "mail"},
 	{"github.com/axiomhq/hyperloglog", "usage"},
-	{"golang.org/x/mod", "transparency"},                 // Merkle trees and signed notes
+	{"golang.org/x/mod", "transparency test"},            // Merkle trees and signed notes; modules as they are published
 	{"go.yaml.in/yaml/v3", "bulk/foreign"},               // files of the OBO Foundry; decision 73
 	{"github.com/oschwald/maxminddb-golang/v2", "usage"}, // countries of addresses
 

@@ -15,24 +15,32 @@ import (
 	"time"
 )
 
-// browser is a Chromium with one page, which the test controls through a pipe (the DevTools
-// protocol, as JSON that ends in a zero byte).
+// browser is a tab of a Chromium, which the test controls.
 type browser struct {
-	t       *testing.T
-	session string // of the page
+	t *testing.T
+	*chromium
+	session string        // of the tab
+	loaded  chan struct{} // has one thing for each page that was loaded
+}
+
+// chromium is a process, which the test controls through a pipe (the DevTools protocol, as JSON
+// that ends in a zero byte).
+type chromium struct {
 	to      io.Writer
 	answers chan message
-	loaded  chan struct{} // has one thing for each page that was loaded
+	last    int // command that was given
 
 	mu       sync.Mutex
-	last     int
-	problems []string // what the browser complained of
+	loads    map[string]chan struct{} // of the tabs, by session
+	kept     bool                     // the page that came last was kept for the Back button
+	problems []string                 // what the browser complained of
 }
 
 // message is a message of the browser: the answer to a command, or an event.
 type message struct {
 	ID     int             `json:"id"`
 	Method string          `json:"method"`
+	Tab    string          `json:"sessionId"`
 	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  *struct {
@@ -71,28 +79,66 @@ func startBrowser(t *testing.T) *browser {
 		t.Fatal(err)
 	}
 	_ = errors.Join(theirIn.Close(), theirOut.Close())
-	b := &browser{t: t, to: in, answers: make(chan message, 1), loaded: make(chan struct{}, 100)}
+	p := &chromium{to: in, answers: make(chan message, 1), loads: make(map[string]chan struct{})}
 	var reading sync.WaitGroup
-	reading.Go(func() { b.read(out) })
+	reading.Go(func() { p.read(out) })
 	t.Cleanup(func() {
 		cancel()
 		_ = cmd.Wait() // it was killed
 		_ = errors.Join(in.Close(), out.Close())
 		reading.Wait()
 	})
+	return p.tab(t, "")
+}
+
+// tab opens a tab in a context, which has the cookies: "" is the usual one.
+func (p *chromium) tab(t *testing.T, context string) *browser {
+	t.Helper()
+	b := &browser{t: t, chromium: p, loaded: make(chan struct{}, 100)}
+	where := map[string]any{"url": "about:blank"}
+	if context != "" {
+		where["browserContextId"] = context
+	}
 	var target struct{ TargetID, SessionID string }
-	b.do("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	b.do("Target.createTarget", where, &target)
 	b.do("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
 	b.session = target.SessionID
+	p.mu.Lock()
+	p.loads[b.session] = b.loaded
+	p.mu.Unlock()
 	for _, domain := range []string{"Page", "Runtime", "Log"} {
 		b.do(domain+".enable", nil, nil)
 	}
 	return b
 }
 
+// anotherTab opens a tab that shares its cookies with this one.
+func (b *browser) anotherTab() *browser {
+	b.t.Helper()
+	return b.tab(b.t, b.context())
+}
+
+// context returns the context of the tab.
+func (b *browser) context() string {
+	b.t.Helper()
+	var r struct {
+		TargetInfo struct{ BrowserContextID string }
+	}
+	b.do("Target.getTargetInfo", nil, &r)
+	return r.TargetInfo.BrowserContextID
+}
+
+// anotherUser opens a tab with cookies of its own.
+func (b *browser) anotherUser() *browser {
+	b.t.Helper()
+	var r struct{ BrowserContextID string }
+	(&browser{t: b.t, chromium: b.chromium}).do("Target.createBrowserContext", nil, &r)
+	return b.tab(b.t, r.BrowserContextID)
+}
+
 // read passes on what the browser says until it ends.
-func (b *browser) read(out io.Reader) {
-	defer close(b.answers)
+func (p *chromium) read(out io.Reader) {
+	defer close(p.answers)
 	lines := bufio.NewReader(out)
 	for {
 		text, err := lines.ReadBytes(0)
@@ -101,36 +147,68 @@ func (b *browser) read(out io.Reader) {
 		}
 		var r message
 		if err := json.Unmarshal(text[:len(text)-1], &r); err != nil {
-			b.complain("it says %q: %v", text, err)
+			p.complain("it says %q: %v", text, err)
 			return
 		}
 		switch r.Method {
 		case "":
-			b.answers <- r
+			p.answers <- r
 		case "Page.loadEventFired":
-			b.loaded <- struct{}{}
+			p.load(r.Tab, false)
+		case "Page.frameNavigated":
+			var how struct{ Type string }
+			if err := json.Unmarshal(r.Params, &how); err == nil && how.Type == "BackForwardCacheRestore" { // which fires no load event
+				p.load(r.Tab, true)
+			}
 		case "Runtime.exceptionThrown", "Log.entryAdded":
-			b.complain("%s", r.Params)
+			p.complain("%s", r.Params)
 		}
 	}
 }
 
-func (b *browser) complain(format string, args ...any) {
+// load notes that a tab has a page.
+func (p *chromium) load(tab string, kept bool) {
+	p.mu.Lock()
+	loaded := p.loads[tab]
+	p.kept = kept
+	p.mu.Unlock()
+	loaded <- struct{}{}
+}
+
+// back goes back to the page before this one, and reports whether the browser had kept it as the user left it.
+func (b *browser) back() (kept bool) {
+	b.t.Helper()
+	var r struct {
+		CurrentIndex int
+		Entries      []struct{ ID int }
+	}
+	b.do("Page.getNavigationHistory", nil, &r)
+	if r.CurrentIndex == 0 {
+		b.t.Fatal("there is no page before this one")
+	}
+	b.do("Page.navigateToHistoryEntry", map[string]any{"entryId": r.Entries[r.CurrentIndex-1].ID}, nil)
+	b.wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.problems = append(b.problems, fmt.Sprintf(format, args...))
+	return b.kept
+}
+
+func (p *chromium) complain(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.problems = append(p.problems, fmt.Sprintf(format, args...))
 }
 
 // complaints returns the problems since its last call.
-func (b *browser) complaints() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	list := b.problems
-	b.problems = nil
+func (p *chromium) complaints() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := p.problems
+	p.problems = nil
 	return list
 }
 
-// do gives a command and reads its result.
+// do gives a command to the tab and reads its result.
 func (b *browser) do(method string, params, result any) {
 	b.t.Helper()
 	b.last++
@@ -190,6 +268,22 @@ func (b *browser) eval(expression string, into any) {
 		ExceptionDetails json.RawMessage
 	}
 	b.do("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &r)
+	if r.ExceptionDetails != nil {
+		b.t.Fatalf("%s: %s", expression, r.ExceptionDetails)
+	}
+	if err := json.Unmarshal(r.Result.Value, into); err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+}
+
+// evalAwait returns what a promise of JavaScript on the page becomes.
+func (b *browser) evalAwait(expression string, into any) {
+	b.t.Helper()
+	var r struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails json.RawMessage
+	}
+	b.do("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &r)
 	if r.ExceptionDetails != nil {
 		b.t.Fatalf("%s: %s", expression, r.ExceptionDetails)
 	}

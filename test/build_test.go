@@ -54,7 +54,8 @@ func stele(t *testing.T) string {
 
 var buildStele = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(binDir, "stele")
-	if out, err := runIn(root, "go", "build", "-buildvcs=false", "-o", path, "./cmd/stele"); err != nil {
+	// With the flags of packages, so that the compiler works once for both (see packages_test.go).
+	if out, err := runIn(root, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "./cmd/stele"); err != nil {
 		return "", fmt.Errorf("building stele: %w\n%s", err, out)
 	}
 	return path, nil

@@ -52,7 +52,7 @@ func TestAdoptCrash(t *testing.T) {
 	kills, done := 0, false
 	for !done {
 		ctx, cancel := context.WithCancel(t.Context())
-		cmd := exec.CommandContext(ctx, program, "--data", heir, "adopt", bundle, "--key", key, "--yes")
+		cmd := exec.CommandContext(ctx, program, "--data", heir, "adopt", bundle, "--key", key, "--yes", "--giver", "http://127.0.0.1:1", "--i-know")
 		var failure bytes.Buffer
 		cmd.Stderr, cmd.Env, cmd.Dir = &failure, environ(), folder
 		if kills < mostKills { // the last one may end
@@ -65,7 +65,7 @@ func TestAdoptCrash(t *testing.T) {
 			done = true
 		case code == -1:
 			kills++
-			if out, err := runIn(folder, program, "--data", heir, "mint", "ark", "--naan", "12345"); err == nil && !strings.Contains(run("--data", heir, "adopt", bundle, "--yes"), "taken over") {
+			if out, err := runIn(folder, program, "--data", heir, "mint", "ark", "--naan", "12345"); err == nil && !strings.Contains(run("--data", heir, "adopt", bundle, "--yes", "--giver", "http://127.0.0.1:1", "--i-know"), "taken over") {
 				t.Fatalf("%s is minted by a registry that has not adopted all", out)
 			}
 		default:

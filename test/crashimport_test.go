@@ -16,6 +16,7 @@ import (
 // go on each time. In the end the registry is exactly what the file says, and the bad
 // lines of the file are reported once.
 func TestImportCrash(t *testing.T) {
+	t.Parallel()
 	const records = 150_000
 	folder := t.TempDir()
 	file, data := filepath.Join(folder, "records.jsonl"), filepath.Join(folder, "data")

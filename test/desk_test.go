@@ -25,6 +25,61 @@ func TestDesk(t *testing.T) {
 			newCurator(t, "http://"+served.http, scripts).work(scripts)
 		})
 	}
+	t.Run("keyboard", func(t *testing.T) { newCurator(t, "http://"+served.http, true).walk() })
+}
+
+// tabTo presses Tab until something has the focus, and sees where the focus is on the way.
+func (c *curator) tabTo(selector string) {
+	c.t.Helper()
+	for range 100 {
+		c.press("Tab", "Tab", 9, "")
+		if hidden := c.text(`(() => { const e = document.activeElement; if (e === document.body) return ""; const s = getComputedStyle(e), r = e.getBoundingClientRect(); return s.outlineStyle === "none" && s.boxShadow === "none" || !r.width || !r.height ? e.outerHTML.slice(0, 200) : "" })()`); hidden != "" {
+			c.t.Errorf("%s: the focus can't be seen on %s", c.text("location.href"), hidden)
+		}
+		if c.text(fmt.Sprintf("document.activeElement.matches(%q)", selector)) == "true" {
+			return
+		}
+	}
+	c.t.Fatalf("the key Tab does not lead to %s on %s", selector, c.text("location.href"))
+}
+
+// enter presses Enter, which leads to another page.
+func (c *curator) enter() {
+	c.t.Helper()
+	c.press("Enter", "Enter", 13, "\r")
+	c.wait()
+}
+
+// typeInto writes a text into an input to which Tab leads.
+func (c *curator) typeInto(selector, text string) {
+	c.t.Helper()
+	c.tabTo(selector)
+	c.do("Input.insertText", map[string]any{"text": text}, nil)
+}
+
+// walk signs in, makes a name, changes it and looks at its history, by the keyboard alone.
+func (c *curator) walk() {
+	c.open(c.site + "/.desk/")
+	c.tabTo("form[action$=demo] button")
+	c.enter()
+	c.sees("Welcome, admin")
+	c.tabTo(`a[href^="/.desk/new?namespace=ark%3A12345%2Fx5"]`)
+	c.enter()
+	c.typeInto("#target-0-url", "https://maps.example.org/keys")
+	c.typeInto("#what", "Made by keys")
+	c.tabTo("button.go[value=save]")
+	c.enter()
+	c.sees("The name is made.", "Made by keys")
+	c.typeInto("#who", "Costa, R.")
+	c.tabTo("button.go[value=save]")
+	c.enter()
+	c.sees("Saved.")
+	c.tabTo(`a[href^="/.desk/history"]`)
+	c.enter()
+	c.sees("registered")
+	c.tabTo("form[action$=revert] button")
+	c.enter()
+	c.sees("version 3")
 }
 
 // curator is a user of the desk.
@@ -32,7 +87,8 @@ type curator struct {
 	*browser
 	t    *testing.T
 	site string
-	mute bool // scripts do not run, nor does axe-core
+	mute bool   // scripts do not run, nor does axe-core
+	user string // whom a proxy says the browser's user to be; "" if none does
 }
 
 // newCurator starts a browser at a site, in which scripts of pages run or do not.
@@ -210,7 +266,25 @@ func (c *curator) judge(name string) {
 			}
 		}
 	}
+	// With text twice as large (WCAG 2.2, 1.4.4).
 	c.width(1280, "light")
+	c.textSize(200)
+	var bad []string
+	c.eval(badLayout, &bad)
+	if len(bad) > 0 {
+		c.t.Errorf("%s, text of 200 %%: %s", name, strings.Join(bad, "; "))
+	}
+	c.picture(name + "-200")
+	c.textSize(100)
+}
+
+// textSize sets the size of the text that a user has chosen in the browser, in per cent of the usual one.
+func (c *curator) textSize(size int) {
+	c.t.Helper()
+	c.do("Page.setFontSizes", map[string]any{"fontSizes": map[string]int{"standard": 16 * size / 100, "fixed": 13 * size / 100}}, nil)
+	if got, want := c.text("getComputedStyle(document.documentElement).fontSize"), fmt.Sprint(16*size/100, "px"); got != want {
+		c.t.Fatalf("text is %s, not %s", got, want)
+	}
 }
 
 // violations returns what axe-core finds.
@@ -232,13 +306,14 @@ func (c *curator) violations() (list []string) {
 	return r.Result.Value
 }
 
-// picture keeps a picture of the page, if STELE_PICTURES names a folder.
+// picture keeps a picture of the page with scripts, if STELE_PICTURES names a folder.
 func (c *curator) picture(name string) {
 	folder := os.Getenv("STELE_PICTURES")
-	if folder == "" {
+	if folder == "" || c.mute {
 		return
 	}
 	var r struct{ Data string }
+	c.do("Page.bringToFront", nil, nil) // nothing is drawn of another tab
 	c.do("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &r)
 	image, err := base64.StdEncoding.DecodeString(r.Data)
 	if err != nil {

@@ -102,10 +102,11 @@ func TestDeskPasskeys(t *testing.T) {
 	}
 }
 
-// serveConfig runs a server with a configuration until the test ends, and returns what it logs when it answers at the site.
-func serveConfig(t *testing.T, folder, config, site string) fmt.Stringer {
+// serveConfig runs a server with a configuration and further flags until the test ends, and returns what it logs when it answers at
+// the site.
+func serveConfig(t *testing.T, folder, config, site string, flags ...string) fmt.Stringer {
 	t.Helper()
-	server := exec.Command(stele(t), "serve", "--config", config)
+	server := exec.Command(stele(t), append([]string{"serve", "--config", config}, flags...)...)
 	server.Env = []string{"HOME=" + folder, "PATH=" + os.Getenv("PATH")}
 	said, _, err := runBeside(t, server)
 	if err != nil {

@@ -309,7 +309,7 @@ func repositoryFiles(t *testing.T) iter.Seq2[string, fs.DirEntry] {
 			switch {
 			case err != nil:
 				return err
-			case d.IsDir() && slices.Contains([]string{".git", ".idea", ".vscode", "bin", "stele-data"}, rel):
+			case d.IsDir() && slices.Contains([]string{".git", ".idea", ".vscode", "bin", "dist", "stele-data"}, rel):
 				return fs.SkipDir
 			case rel == ".git": // a file in a work tree of git's
 				return nil

@@ -31,6 +31,12 @@ const machineImage = "bin/debian.tar"
 // newMachine starts a machine, with the repository and the program in home.
 func newMachine(t *testing.T, home string) *debian {
 	t.Helper()
+	return newMachineWith(t, home, func(folder string) { putRepository(t, filepath.Join(folder, home)) })
+}
+
+// newMachineWith starts a machine whose root is filled by prepare before that.
+func newMachineWith(t *testing.T, home string, prepare func(folder string)) *debian {
+	t.Helper()
 	place := t.TempDir()
 	folder := filepath.Join(place, "root")
 	if err := os.Mkdir(folder, 0o755); err != nil {
@@ -39,6 +45,19 @@ func newMachine(t *testing.T, home string) *debian {
 	if out, err := runIn(root, "tar", "-xf", machineImage, "-C", folder); err != nil {
 		t.Fatalf("%v: %s; run make needs", err, out)
 	}
+	prepare(folder)
+	m := &debian{console: filepath.Join(place, "console")}
+	m.start(t, folder)
+	m.sh = shell{dir: home, env: []string{
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:" + home + "/bin", "HOME=/root", "LC_ALL=C.UTF-8", "TZ=UTC", "TERM=dumb",
+	}, enter: []string{"nsenter", "--target", strconv.Itoa(m.leader), "--all", "--root", "--"}}
+	m.waitRunning(t)
+	return m
+}
+
+// putRepository copies the repository and the program to a folder.
+func putRepository(t *testing.T, home string) {
+	t.Helper()
 	for name, d := range repositoryFiles(t) {
 		info, err := d.Info()
 		if err != nil {
@@ -48,23 +67,15 @@ func newMachine(t *testing.T, home string) *debian {
 		if err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, filepath.Join(folder, home, name), string(text), info.Mode().Perm())
+		writeFile(t, filepath.Join(home, name), string(text), info.Mode().Perm())
 	}
-	program := filepath.Join(folder, home, "bin/stele")
+	program := filepath.Join(home, "bin/stele")
 	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := copyExecutable(stele(t), program); err != nil {
 		t.Fatal(err)
 	}
-
-	m := &debian{console: filepath.Join(place, "console")}
-	m.start(t, folder)
-	m.sh = shell{dir: home, env: []string{
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:" + home + "/bin", "HOME=/root", "LC_ALL=C.UTF-8", "TZ=UTC", "TERM=dumb",
-	}, enter: []string{"nsenter", "--target", strconv.Itoa(m.leader), "--all", "--root", "--"}}
-	m.waitRunning(t)
-	return m
 }
 
 // start starts systemd in the folder. It ends with the test.

@@ -1,11 +1,12 @@
 package test
 
 import (
-	"go/ast"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,32 +18,81 @@ func TestMakeHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, target := range []string{"build", "demo", "test", "quick", "lint", "bench", "fuzz", "soak", "cover", "clean"} {
+	for _, target := range []string{"build", "demo", "test", "quick", "lint", "bench", "fuzz", "fuzz-network", "soak", "cover", "clean", "packages"} {
 		if !regexp.MustCompile(`(?m)^make ` + target + ` +\S`).Match(out) {
 			t.Errorf("make does not list %s:\n%s", target, out)
 		}
 	}
 }
 
-// TestVersionVariable: the linker says nothing if the variable that it should set
-// is not there.
-func TestVersionVariable(t *testing.T) {
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
+// TestMakeFuzz runs make fuzz with a go command of its own: a target that fails makes it fail, after the others
+// were tried, and FUZZ chooses targets.
+func TestMakeFuzz(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "go"), `#!/bin/sh
+case "$*" in
+*-list*) [ -z "$BROKEN" ] || exit 1; printf 'FuzzA\nFuzzB\nok  \tx/one\t0.1s\n?   \tx/none\t[no test files]\nFuzzC\nok  \tx/two\t0.1s\n' ;;
+*) echo "tried $*"; case "$*" in *"^$BAD\$"*) exit 1 ;; esac ;;
+esac
+`, 0o700)
+	for _, tt := range []struct {
+		fuzz, bad, broken string
+		fails             bool
+		want              []string // targets that are tried
+	}{
+		{"", "none", "", false, []string{"FuzzA", "FuzzB", "FuzzC"}},
+		{"", "FuzzA", "", true, []string{"FuzzA", "FuzzB", "FuzzC"}},
+		{"two|FuzzB", "FuzzA", "", false, []string{"FuzzB", "FuzzC"}},
+		{"x/one FuzzA$", "FuzzA", "", true, []string{"FuzzA"}},
+		{"FuzzD", "none", "", true, nil},
+		{"", "none", "yes", true, nil}, // a package does not compile
+	} {
+		cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "fuzz", "FUZZ="+strings.ReplaceAll(tt.fuzz, "$", "$$"))
+		cmd.Dir = root
+		cmd.Env = append(environ(), "PATH="+dir+":"+os.Getenv("PATH"), "BAD="+tt.bad, "BROKEN="+tt.broken)
+		out, err := cmd.CombinedOutput()
+		var tried []string
+		for _, m := range regexp.MustCompile(`(?m)^tried .*-fuzz \^(\w+)\$ .*-fuzztime 30s x/`).FindAllStringSubmatch(string(out), -1) {
+			tried = append(tried, m[1])
+		}
+		if (err != nil) != tt.fails || !slices.Equal(tried, tt.want) {
+			t.Errorf("FUZZ=%s where %s fails: %v, tried %q\n%s", tt.fuzz, tt.bad, err, tried, out)
+		}
 	}
-	m := regexp.MustCompile(`-X main\.(\w+)=`).FindSubmatch(makefile)
+}
+
+// TestNetworkFuzz: make fuzz-network works for 20 minutes on each target of the packages that face the network, and not on others.
+func TestNetworkFuzz(t *testing.T) {
+	m := regexp.MustCompile(`(?m)^NETWORK_FUZZ := (.*)$`).FindStringSubmatch(readRoot(t, "Makefile"))
 	if m == nil {
-		t.Fatal("the Makefile sets no version")
+		t.Fatal("the Makefile has no NETWORK_FUZZ")
 	}
-	for _, s := range repository(t) {
-		if isGo(s) && !isTestFile(s.path) && filepath.ToSlash(filepath.Dir(s.path)) == "cmd/stele" {
-			if o := s.ast.Scope.Lookup(string(m[1])); o != nil && o.Kind == ast.Var {
-				return
+	network, found := regexp.MustCompile(m[1]), 0
+	for name := range repositoryFiles(t) {
+		if !strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for _, target := range regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`).FindAllStringSubmatch(readRoot(t, name), -1) {
+			line := "github.com/stele-id/stele/" + path.Dir(filepath.ToSlash(name)) + " " + target[1]
+			first, _, _ := strings.Cut(name, "/")
+			switch faces := network.MatchString(line); {
+			case faces:
+				found++
+			case slices.Contains([]string{"serve", "wire", "client", "auth", "harvest", "transparency"}, first) || target[1] == "FuzzSmuggling":
+				t.Errorf("NETWORK_FUZZ leaves out %s", line)
+			}
+			if slices.Contains([]string{"store", "mint"}, first) && network.MatchString(line) {
+				t.Errorf("NETWORK_FUZZ has %s, which reads nothing of the network", line)
 			}
 		}
 	}
-	t.Errorf("cmd/stele has no variable %s, which the Makefile sets", m[1])
+	if found < 60 {
+		t.Errorf("NETWORK_FUZZ has %d targets", found)
+	}
+	out, err := runIn(root, "make", "--no-print-directory", "-n", "fuzz-network", "NETWORK_FUZZ=only-this")
+	if err != nil || !strings.Contains(string(out), "-e 'only-this'") || !strings.Contains(string(out), "-fuzztime 20m ") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // TestInstallPackages runs the script with commands of its own in place of the

@@ -97,8 +97,9 @@ func (p *page) links() map[int][]string {
 
 // brokenLinks complains of links to files that are not in the repository at dir.
 func (p *page) brokenLinks(dir string) (complaints []string) {
+	links := p.links()
 	for _, i := range p.prose {
-		for _, to := range p.links()[i] {
+		for _, to := range links[i] {
 			name, _, _ := strings.Cut(to, "#")
 			name, err := url.PathUnescape(name)
 			name = path.Join(path.Dir(p.path), name)

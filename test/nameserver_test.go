@@ -218,14 +218,17 @@ func copyExecutable(from, to string) error {
 
 // runBeside starts a program that ends with the test, with all its children. It
 // returns what the program says, and a channel that is closed when it ends.
-func runBeside(t *testing.T, cmd *exec.Cmd) (said *lockedBuffer, ended chan struct{}, err error) {
+func runBeside(t testing.TB, cmd *exec.Cmd) (said *lockedBuffer, ended chan struct{}, err error) {
 	t.Helper()
 	said, ended = &lockedBuffer{}, make(chan struct{})
 	cmd.Stderr = said
 	if cmd.Stdout == nil {
 		cmd.Stdout = said
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = new(syscall.SysProcAttr)
+	}
+	cmd.SysProcAttr.Setpgid = true
 	if err := cmd.Start(); err != nil {
 		return nil, nil, err
 	}
@@ -265,7 +268,7 @@ func (s *nameServer) await(zone string, ended <-chan struct{}) error {
 	}
 }
 
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	port, err := findPort()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,7 +39,8 @@ func startNginx(t *testing.T, data string) *nginx {
 	config := filepath.Join(folder, "stele.toml")
 	writeFile(t, config, strings.ReplaceAll(commented(t, "nginx-stele.conf"), ":8080", ":"+strconv.Itoa(inner)), 0o600)
 	n := &nginx{plain: net.JoinHostPort("127.0.0.1", strconv.Itoa(plain)), secure: net.JoinHostPort("127.0.0.1", strconv.Itoa(secure))}
-	ours := exec.Command(stele(t), "serve", "--config", config, "--data", data, "--log-addresses")
+	ours := exec.Command(stele(t), "serve", "--config", config, "--data", data, "--log-addresses",
+		"--trace", "http://127.0.0.1:9/v1/traces", "--trace-sample", "0") // a trace is seen in the log; no collector is needed
 	ours.Env = []string{"HOME=" + folder}
 	var err error
 	if n.behind, _, err = runBeside(t, ours); err != nil {
@@ -156,6 +158,7 @@ func TestNginx(t *testing.T) {
 		{n.plain, "/20.500.12345/a//b/../c?x=%2F", nil, 308, "https://id.example.org/20.500.12345/a//b/../c?x=%2F"},
 		{n.plain, "/20.500.12345/a/b/c", []string{"X-Forwarded-Proto: https", "Forwarded: proto=https"}, 308, "https://id.example.org/20.500.12345/a/b/c"},
 		{n.secure, "/20.500.12345/a/b/c", []string{"X-Forwarded-For: 198.51.100.1", "Forwarded: for=198.51.100.1;proto=http", "X-Forwarded-Host: evil.example"}, 302, "https://example.org/clean"},
+		{n.secure, "/20.500.12345/a/b/c", []string{"X-Request-Id: chosen-by-the-client", "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "tracestate: a=b"}, 302, "https://example.org/clean"},
 	} {
 		res, body, err := n.ask(tt.to, "127.0.0.5", "GET", tt.target, tt.head...)
 		if err != nil {
@@ -167,13 +170,19 @@ func TestNginx(t *testing.T) {
 	}
 	// A request is logged when it is answered, and the client may have the answer before.
 	for range 500 {
-		if strings.Count(n.behind.String(), "address=127.0.0.5") >= 8 {
+		if strings.Count(n.behind.String(), "address=127.0.0.5") >= 9 {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	if log := n.behind.String(); strings.Count(log, "address=127.0.0.5") != 8 || strings.Contains(log, "198.51.100.1") {
+	log := n.behind.String()
+	if strings.Count(log, "address=127.0.0.5") != 9 || strings.Contains(log, "198.51.100.1") {
 		t.Errorf("the log is\n%s", log)
+	}
+	// The ids are those of nginx, and no client has its request traced.
+	if n := len(regexp.MustCompile(`request=[0-9a-f]{32} .*address=127\.0\.0\.5|address=127\.0\.0\.5.* request=[0-9a-f]{32}`).FindAllString(log, -1)); n != 9 ||
+		strings.Contains(log, "chosen-by-the-client") || strings.Contains(log, "4bf92f3577b34da6") {
+		t.Errorf("%d requests have an id of nginx's; the log is\n%s", n, log)
 	}
 	checkNginxHTTP2(t, n)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// badLayout finds faults of a page: what is wider than the window,
+// badLayout finds faults of a page: what is wider than the window or its cell,
 // words that are broken where there is no need to, and text in nearly the colour of
 // what it stands on. Addresses and names may be broken anywhere.
 const badLayout = `(() => {
@@ -28,6 +28,7 @@ const badLayout = `(() => {
 	for (const e of document.querySelectorAll("th, td")) {
 		const r = e.getBoundingClientRect();
 		if (r.width > 1 && r.width < 24) found.push("a cell is " + Math.round(r.width) + " wide: " + e.textContent);
+		if (r.width > 1 && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX === "visible") found.push("a cell is cut off: " + e.textContent);
 	}
 	return found;
 })()`

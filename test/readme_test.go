@@ -25,10 +25,13 @@ var update = flag.Bool("update", false, "write what commands print into the cons
 //	             a line "..." stands for any lines
 //	```sh        "stele ..." is run and must succeed; "make x" must be a target;
 //	             what else may stand there is in judgeLine
+//	```go        a whole program is compiled and run, and must print what stands
+//	             after "// prints "; parts of programs are not looked at
 //
 // A command in any other block is an error: no shown command goes untested. To
 // write new output into the pages: go test ./test -run TestDocuments -update
 func TestDocuments(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat(filepath.Join(root, "README.md")); err != nil {
 		t.Error(err)
 	}
@@ -49,9 +52,11 @@ func TestDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 			complaints := p.brokenLinks(root)
-			if len(p.fences) > 0 {
-				complaints = append(complaints, newSandbox(t).check(t.Context(), p, *update)...)
+			d := new(sandbox) // for pages without commands
+			if slices.ContainsFunc(p.fences, func(f fence) bool { return f.tag == "console" || f.tag == "sh" || f.isProgram() }) {
+				d = newSandbox(t)
 			}
+			complaints = append(complaints, d.check(t.Context(), p, *update)...)
 			for _, c := range complaints {
 				t.Error(c)
 			}
@@ -123,7 +128,7 @@ func newSandbox(t *testing.T) *sandbox {
 	return d
 }
 
-func writeFile(t *testing.T, name, text string, mode os.FileMode) {
+func writeFile(t testing.TB, name, text string, mode os.FileMode) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)
@@ -152,13 +157,15 @@ func (d *sandbox) check(ctx context.Context, p *page, update bool) (complaints [
 	for i, f := range p.fences {
 		var found []string
 		bodies[i] = f.body
-		switch f.tag {
-		case "console":
+		switch {
+		case f.tag == "console":
 			bodies[i], found = d.console(ctx, p, f)
-		case "sh":
+		case f.tag == "sh":
 			found = d.script(ctx, p, f)
-		case "root": // TestMachine runs these
-		case "bash", "shell", "zsh", "shellsession", "terminal":
+		case f.isProgram():
+			found = d.program(ctx, p, f)
+		case f.tag == "root": // TestMachine runs these
+		case slices.Contains([]string{"bash", "shell", "zsh", "shellsession", "terminal"}, f.tag):
 			found = []string{p.at(f.first-1, "tag the block sh or console, not %s", f.tag)}
 		default:
 			for j, line := range f.body {
@@ -176,6 +183,39 @@ func (d *sandbox) check(ctx context.Context, p *page, update bool) (complaints [
 		if update && !slices.Equal(bodies[i], f.body) {
 			p.replace(f, bodies[i])
 		}
+	}
+	return complaints
+}
+
+// isProgram reports whether a block is a whole program in Go.
+func (f fence) isProgram() bool { return f.tag == "go" && slices.Contains(f.body, "package main") }
+
+// prints finds in a program what it says that it prints.
+var prints = regexp.MustCompile(`(?m)// prints (.*)$`)
+
+// program compiles and runs a program that a page shows, in the module of the sandbox.
+func (d *sandbox) program(ctx context.Context, p *page, f fence) (complaints []string) {
+	text := strings.Join(f.body, "\n") + "\n"
+	folder, err := os.MkdirTemp(d.sh.dir, "example")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "main.go"), []byte(text), 0o600)
+	}
+	if err != nil {
+		return []string{p.at(f.first, "%v", err)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute) // a busy machine may have to compile packages
+	defer cancel()
+	// With the flags of stele, so that the compiler works once for both.
+	results, err := d.sh.run(ctx, "CGO_ENABLED=0 go run -trimpath -buildvcs=false ./"+quote(filepath.Base(folder)))
+	if err != nil {
+		return []string{p.at(f.first, "%v", err)}
+	}
+	var want []string
+	for _, m := range prints.FindAllStringSubmatch(text, -1) {
+		want = append(want, m[1])
+	}
+	if got := results[0].lines(); results[0].code != 0 || !slices.Equal(got, want) {
+		complaints = append(complaints, p.at(f.first, "the program ends with status %d and prints\n%s\nbut the page says\n%s", results[0].code, strings.Join(got, "\n"), strings.Join(want, "\n")))
 	}
 	return complaints
 }
@@ -231,10 +271,15 @@ func (d *sandbox) console(ctx context.Context, p *page, f fence) (body, complain
 // readerHome is where pages show the reader to sit.
 const readerHome = "/srv/ana"
 
-// athome writes the folder of the sandbox, which is another each time, as pages show it.
+// requestID is an id of a request in an answer, and shownID what pages show instead.
+var requestID = regexp.MustCompile(`("request":"|X-Request-Id: )[0-9a-f]{16}`)
+
+const shownID = "${1}4bf92f3577b34da6"
+
+// athome writes the folder of the sandbox, and ids of requests, which are others each time, as pages show them.
 func (d *sandbox) athome(lines []string) []string {
 	for i, line := range lines {
-		lines[i] = strings.ReplaceAll(line, d.sh.dir, readerHome)
+		lines[i] = requestID.ReplaceAllString(strings.ReplaceAll(line, d.sh.dir, readerHome), shownID)
 	}
 	return lines
 }
@@ -298,9 +343,10 @@ func (d sandbox) judgeLine(ctx context.Context, line string) (run []string, err 
 		case strings.Contains(bare, ";") || strings.Contains(bare, "||"):
 			err = errors.New("a failure would go unseen; write one command a line")
 		case serves.MatchString(bare):
-			// The test sends it SIGTERM, and it must exit with success.
+			// The test sends it SIGTERM, and it must exit with success. Without --foreground timeout sends the
+			// signal twice, and a second one ends the server before all requests are answered.
 			command = dnsAddress.ReplaceAllString(command, " --dns 127.0.0.1:0") // a second one would be one more
-			run = append(run, "timeout --preserve-status -s TERM 2 "+command+" --http 127.0.0.1:0")
+			run = append(run, "timeout --foreground --preserve-status -s TERM 2 "+command+" --http 127.0.0.1:0")
 		case callsStele.MatchString(bare):
 			run = append(run, command)
 		case words[0] == "make":

@@ -76,7 +76,7 @@ func buildForeign(t *testing.T, folder string) (program string) {
 	build.Dir = source
 	build.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("'make needs' fetches its modules: %v\n%s", err, out)
 	}
 	return program
 }
