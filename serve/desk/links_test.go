@@ -354,6 +354,7 @@ func TestLinkCardKeepsEdits(t *testing.T) {
 		}
 		b.post("/.desk/record", form).has(status, "Typed and not saved", "can&#39;t be checked").lacks("/.desk/links/look")
 	}
+	form.Set("do", "save")
 	form.Set("version", "99")
 	form.Set("target.0.url", "https://example.org/2")
 	b.post("/.desk/record", form).has(409, "Typed and not saved").lacks("/.desk/links/look")
