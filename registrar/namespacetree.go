@@ -24,24 +24,54 @@ type namespaceTree struct {
 	order sync.Once
 	keys  []stele.NamespaceKey // of all, in order; see ordered
 
+	// told: this process has forgotten all that other processes had changed when these namespaces were read, records included. Nothing is
+	// judged by them before: or else a write in a namespace that was adopted just now would be acknowledged while readers are still
+	// told that its names are not registered.
+	told atomic.Bool
+
 	epoch    []byte        // what epochCell had before they were read; nil: nothing
 	replaced chan struct{} // closed when another value replaces this one
 }
 
 // view returns the namespaces as this process knows them.
 func (r *Registrar) view(ctx context.Context) (*namespaceTree, error) {
-	if s := r.namespaceTree.Load(); s != nil {
-		return s, nil
+	for attempt := 1; ; attempt++ {
+		if s := r.namespaceTree.Load(); s != nil && s.told.Load() {
+			return s, nil
+		}
+		s, err := r.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err = r.o.CatchUp(ctx); ctx.Err() != nil {
+			return nil, tell("read namespaces", ctx.Err())
+		}
+		if err != nil || r.namespaceTree.Load() == s || attempt == maxAttempts {
+			s.told.Store(true) // a store that does not answer now tells the follower later, and can't be written to before
+			return s, nil
+		}
 	}
-	if err := r.lock(ctx); err != nil {
+}
+
+// read returns the namespaces, which may be newer than all else that this process keeps.
+func (r *Registrar) read(ctx context.Context) (*namespaceTree, error) {
+	if err := r.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer r.unlock()
-	return r.latest(ctx)
+	return r.load(ctx)
 }
 
 // lock makes the caller the only one that changes namespaces.
 func (r *Registrar) lock(ctx context.Context) error {
+	if _, err := r.view(ctx); err != nil {
+		return err
+	}
+	return r.acquire(ctx)
+}
+
+// acquire takes the lock alone.
+func (r *Registrar) acquire(ctx context.Context) error {
 	select {
 	case r.changes <- struct{}{}:
 		return nil
@@ -52,8 +82,17 @@ func (r *Registrar) lock(ctx context.Context) error {
 
 func (r *Registrar) unlock() { <-r.changes }
 
-// latest is view for a caller that holds the lock.
+// latest is view for a caller that holds the lock. It does not wait until this process was told: the follower may wait for the lock.
 func (r *Registrar) latest(ctx context.Context) (*namespaceTree, error) {
+	s, err := r.load(ctx)
+	if err == nil {
+		s.told.Store(true)
+	}
+	return s, err
+}
+
+// load returns the namespaces for a caller that holds the lock.
+func (r *Registrar) load(ctx context.Context) (*namespaceTree, error) {
 	if s := r.namespaceTree.Load(); s != nil {
 		return s, nil
 	}
@@ -89,7 +128,7 @@ func (r *Registrar) replace(s, changed *namespaceTree) {
 // store with others, and has heard that one of them changed a namespace. What this
 // process changes it knows.
 func (r *Registrar) Reload(ctx context.Context) error {
-	if err := r.lock(ctx); err != nil {
+	if err := r.acquire(ctx); err != nil {
 		return err
 	}
 	defer r.unlock()
@@ -106,6 +145,7 @@ func (s *namespaceTree) with(ns *stele.Namespace) (*namespaceTree, error) {
 		Tree: tree, schemes: s.schemes, checked: s.checked, delegated: s.delegated, exact: s.exact, handed: s.handed,
 		versions: s.versions, zoned: s.zoned, epoch: s.epoch, replaced: make(chan struct{}),
 	}
+	next.told.Store(s.told.Load())
 	if before := s.Get(ns.Key()); before != nil {
 		next.versions -= before.Version
 	}

@@ -70,6 +70,10 @@ type Options struct {
 	// that they can be issued without the store.
 	Shared bool
 
+	// CatchUp returns when all parts of this process that keep something in memory were told what other processes had committed before
+	// the call. It calls Reload. Nil: no other process writes.
+	CatchUp func(context.Context) error
+
 	// Lagging reports whether what is read from the store at present may be older than what
 	// was read before, and since when, or when that was so last. The registrar does not
 	// answer NotFound then. It may be nil.
@@ -123,6 +127,9 @@ func New(store stele.Store, schemes *stele.Schemes, o Options) *Registrar {
 	}
 	if o.OnNamespaces == nil {
 		o.OnNamespaces = func() {}
+	}
+	if o.CatchUp == nil {
+		o.CatchUp = func(context.Context) error { return nil }
 	}
 	if o.OnAccess == nil {
 		o.OnAccess = func() {}

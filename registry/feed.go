@@ -33,12 +33,6 @@ func (f *Follower) page(ctx context.Context, s state) error {
 		return shortFeed()
 	}
 	r := f.registry
-	if n.namespaces {
-		if err := r.Registrar.Reload(ctx); err != nil {
-			return err
-		}
-		r.NamespacesCommitted()
-	}
 	records, whole, err := f.find(ctx, n.records)
 	switch {
 	case err != nil:
@@ -50,6 +44,15 @@ func (f *Follower) page(ctx context.Context, s state) error {
 	}
 	if n.fresh {
 		r.Resolver.InvalidateUnknown()
+	}
+	if n.namespaces {
+		// What they had before they changed is forgotten first: nothing is written in a namespace that was adopted, and nobody is told
+		// that it was, while its names are still unknown here.
+		r.Resolver.Invalidate(records...)
+		if err := r.Registrar.Reload(ctx); err != nil {
+			return err
+		}
+		r.NamespacesCommitted()
 	}
 	if len(records) > 0 {
 		r.Committed(records...)

@@ -83,6 +83,7 @@ func New(store stele.Store, schemes *stele.Schemes, o Options) *Registry {
 		},
 		OnNamespaces: r.NamespacesCommitted,
 		OnAccess:     r.Directory.Forget,
+		CatchUp:      r.catchUp,
 		BlockSize:    o.BlockSize,
 		Secrets:      o.Secrets,
 		Notify:       o.Notify,

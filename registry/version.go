@@ -36,6 +36,14 @@ func (r *Registry) Share(ctx context.Context, now func() time.Time, log *slog.Lo
 	return err
 }
 
+// catchUp returns when all is told that other processes had committed before it was called.
+func (r *Registry) catchUp(ctx context.Context) error {
+	if r.Follower == nil {
+		return nil
+	}
+	return r.Follower.catchUp(ctx)
+}
+
 // Version returns the number of a state that has all that this process has written: the
 // token with which the writer sees it on every server.
 func (r *Registry) Version(ctx context.Context) (stele.Position, error) {
