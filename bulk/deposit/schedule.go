@@ -56,6 +56,10 @@ const LeastEvery = time.Hour
 // checkEvery is after which time all of the last deposit is read again: a disk may have forgotten it.
 const checkEvery = 7 * 24 * time.Hour
 
+// mostAhead is how far ahead of now a time is believed that was noted before. One that is later was noted by a clock that was ahead: else no
+// deposit would be made, or checked, until that time comes.
+const mostAhead = 24 * time.Hour
+
 // Run makes the deposits that are due until the context ends. The context is that of the server itself.
 func (r *Runner) Run(ctx context.Context) {
 	if len(r.Entries) == 0 {
@@ -94,12 +98,24 @@ func (e *Entry) fresh(now *registrar.ScheduledDeposit) registrar.ScheduledDeposi
 	return changed
 }
 
+// isDue reports whether the time of the next deposit has come, or is one that no clock would have noted that is right: after a deposit the
+// next one waits for as long as the entry says, and after a failure for a day at most.
+func (e *Entry) isDue(next, now time.Time) bool {
+	return !now.Before(next) || next.Sub(now) > max(e.Every, lease.LastRetry)+mostAhead
+}
+
+// isChecked reports whether a check has found all of the last deposit not long ago.
+func (r *Runner) isChecked(state *registrar.ScheduledDeposit) bool {
+	age := r.Now().Sub(state.Checked)
+	return age < checkEvery && age > -mostAhead
+}
+
 // do takes an entry if it is due, and makes the deposit.
 func (r *Runner) do(ctx context.Context, e *Entry) error {
 	var state registrar.ScheduledDeposit
 	err := r.Schedule.ChangeDeposit(ctx, e.Name, func(now *registrar.ScheduledDeposit) (*registrar.ScheduledDeposit, error) {
 		next := e.fresh(now)
-		if now != nil && !lease.IsFree(now.Server, now.Until, r.Now()) || r.Now().Before(next.Next) {
+		if now != nil && !lease.IsFree(now.Server, now.Until, r.Now()) || !e.isDue(next.Next, r.Now()) {
 			return nil, errTaken
 		}
 		next.Server, next.Until = r.Server, r.Now().Add(r.Lease)
@@ -180,7 +196,7 @@ func (r *Runner) deposit(ctx context.Context, e *Entry, state *registrar.Schedul
 	if err != nil {
 		return err
 	}
-	if checked := r.Now().Sub(state.Checked) < checkEvery; same && checked {
+	if same && r.isChecked(state) {
 		return nil
 	}
 	to, err := e.Place.Open(e.Access)
@@ -197,7 +213,7 @@ func (r *Runner) deposit(ctx context.Context, e *Entry, state *registrar.Schedul
 		}
 		state.Beside = beside // of before: what was minted meanwhile is noticed the next time
 	}
-	if r.Now().Sub(state.Checked) < checkEvery {
+	if r.isChecked(state) {
 		return nil
 	}
 	err = r.check(ctx, to, state.Deposit)

@@ -291,3 +291,32 @@ func TestScheduleRepairs(t *testing.T) {
 		h.must(h.check(&folder{path}))
 	}
 }
+
+// What a clock noted that was ahead does not keep deposits and their checks from being made when it is right again.
+func TestScheduleClockAhead(t *testing.T) {
+	h := newHouse(t)
+	h.fill(3)
+	r := h.runner("one", filepath.Join(t.TempDir(), "vault"))
+	right := h.now
+	h.now = right.AddDate(1, 0, 0)
+	r.Look(h.ctx)
+	ahead := h.state()
+	if ahead.Deposit == "" || !ahead.Checked.After(right.AddDate(1, 0, 0)) {
+		t.Fatalf("the state is %+v", ahead)
+	}
+	h.now = right.Add(time.Hour)
+	h.put("ark:12345/later")
+	r.Look(h.ctx)
+	s := h.state()
+	if s.Failures != 0 || s.Change != ahead.Change+1 || s.Deposit == ahead.Deposit {
+		t.Errorf("the deposit waits for the wrong time: %+v", s)
+	}
+	if s.Checked.After(h.now) || s.Next.After(h.now.Add(2*time.Hour)) {
+		t.Errorf("it is not checked, or waits: %+v", s)
+	}
+	h.put("ark:12345/later-still")
+	r.Look(h.ctx)
+	if again := h.state(); again.Deposit != s.Deposit {
+		t.Errorf("it is made before its time: %+v", again)
+	}
+}

@@ -82,13 +82,13 @@ func Often(ctx context.Context, every time.Duration, look func(ctx context.Conte
 	}
 }
 
-// Work that failed is tried again after firstRetry, and after twice the time each further time, up to lastRetry.
+// Work that failed is tried again after firstRetry, and after twice the time each further time, up to LastRetry.
 const (
 	firstRetry = 5 * time.Minute
-	lastRetry  = 24 * time.Hour
+	LastRetry  = 24 * time.Hour
 )
 
 // RetryAfter returns how long work waits that failed so many times, one after the other.
 func RetryAfter(failures int) time.Duration {
-	return min(firstRetry<<min(max(failures-1, 0), 20), lastRetry)
+	return min(firstRetry<<min(max(failures-1, 0), 20), LastRetry)
 }
