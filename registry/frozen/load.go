@@ -19,6 +19,10 @@ const (
 	commitBytes    = 8 << 20
 )
 
+// maxUnkept is how many versions of namespaces a bundle may lack. A bundle says itself which version of a namespace is the first that it has,
+// and something is written for each one before that.
+const maxUnkept = 100_000
+
 // load fills the registry, and seals it.
 func (m *maker) load(ctx context.Context, report *bundle.Report) (err error) {
 	o := m.o.Registry
@@ -62,10 +66,14 @@ type loader struct {
 func (l *loader) namespaces(ctx context.Context, list []*bundle.NamespaceVersion) error {
 	var rounds [][]*stele.Namespace // the first version of each namespace, then the second ones
 	var current []*stele.Namespace
-	at := 0
+	at, unkept := 0, uint64(0)
 	for _, v := range list {
 		n := *v.Namespace
 		if at == 0 {
+			if n.Version > maxUnkept || unkept+n.Version > maxUnkept {
+				return failf(stele.Invalid, "archive.versions-missing", "{namespace} begins with version {version} in the bundle: more than {most} versions of namespaces are missing before those that the bundle has, so that no registry has made it; get the bundle again from the registry that it names", n.Key(), n.Version, maxUnkept)
+			}
+			unkept += n.Version - 1
 			for ; uint64(at)+1 < n.Version; at++ { // earlier versions are not kept: something has to stand for them
 				rounds = put(rounds, at, &stele.Namespace{Scheme: n.Scheme, Prefix: n.Prefix, Version: uint64(at) + 1, Created: n.Created, Modified: n.Created})
 			}
