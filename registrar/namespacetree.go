@@ -36,12 +36,15 @@ type namespaceTree struct {
 // view returns the namespaces as this process knows them.
 func (r *Registrar) view(ctx context.Context) (*namespaceTree, error) {
 	for attempt := 1; ; attempt++ {
-		if s := r.namespaceTree.Load(); s != nil && s.told.Load() {
+		s := r.namespaceTree.Load()
+		if s != nil && s.told.Load() {
 			return s, nil
 		}
-		s, err := r.read(ctx)
-		if err != nil {
-			return nil, err
+		var err error
+		if s == nil {
+			if s, err = r.read(ctx); err != nil {
+				return nil, err
+			}
 		}
 		if err = r.o.CatchUp(ctx); ctx.Err() != nil {
 			return nil, tell("read namespaces", ctx.Err())
