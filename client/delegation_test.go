@@ -146,7 +146,10 @@ func TestDelegations(t *testing.T) {
 				}
 				return m
 			})
-			d := &Delegations{Servers: []netip.AddrPort{at}, Port: at.Port(), Timeout: time.Second}
+			d := &Delegations{Servers: []netip.AddrPort{at}, Port: at.Port(), Timeout: time.Minute}
+			if tt.name == "silence" {
+				d.Timeout = 3 * time.Second
+			}
 			found, err := d.Check(t.Context(), "Zone.Example", []stele.NameServer{{Name: "ns1.zone.example.", Addresses: []string{"127.0.0.1"}}})
 			got := fmt.Sprintf("%s %v", found.Parent, found.Names)
 			for _, s := range found.Servers {
@@ -183,7 +186,7 @@ func TestDelegationsChange(t *testing.T) {
 			}
 			return records(t, q, fmt.Sprintf("zone.example. 60 SOA ns1.zone.example. h.example. %d 1 1 1 1", test.serial(int(asked.Load()))))
 		})
-		d := &Delegations{Servers: []netip.AddrPort{at}, Port: at.Port(), Timeout: time.Second, Again: time.Millisecond}
+		d := &Delegations{Servers: []netip.AddrPort{at}, Port: at.Port(), Timeout: time.Minute, Again: time.Millisecond}
 		found, _ := d.Check(t.Context(), "zone.example.", []stele.NameServer{
 			{Name: "ns1.zone.example.", Addresses: []string{"127.0.0.1"}}, {Name: "ns2.zone.example.", Addresses: []string{"127.0.0.1"}}})
 		if len(found.Servers) != 2 || found.Servers[0].Late || found.Servers[1].Late != test.late {
@@ -218,7 +221,7 @@ func TestDelegationsLimits(t *testing.T) {
 		}
 		return records(t, q, b.String())
 	})
-	d := &Delegations{Servers: []netip.AddrPort{at}, Port: at.Port(), Timeout: time.Second}
+	d := &Delegations{Servers: []netip.AddrPort{at}, Port: at.Port(), Timeout: time.Minute}
 	found, err := d.Check(t.Context(), "zone.example.", nil)
 	if err != nil || len(found.Names) != 500 || len(found.Servers) != maxZoneServers {
 		t.Errorf("%d names, %d servers, %v", len(found.Names), len(found.Servers), err)

@@ -78,7 +78,7 @@ func newStore(t *testing.T) (place string, a Access) {
 			c.Close()
 			break
 		}
-		if n == 200 {
+		if n == 2400 { // two minutes
 			t.Fatal("the store does not listen")
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -112,7 +112,7 @@ func (s *sshServer) start() {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(s.stop)
-	for range 200 {
+	for range 2400 { // two minutes
 		if c, err := net.Dial("tcp", s.address); err == nil {
 			c.Close()
 			return

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -30,18 +31,26 @@ const endStream = 1
 // rawHTTP2 opens a connection of HTTP/2 and sends the preface and settings.
 func rawHTTP2(t *testing.T, addr string) *tls.Conn {
 	t.Helper()
-	c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	c, err := tryHTTP2(t, addr)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return c
+}
+
+// tryHTTP2 does the same with a server that may not have enough time for it.
+func tryHTTP2(t *testing.T, addr string) (*tls.Conn, error) {
+	t.Helper()
+	c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err != nil {
+		return nil, err
 	}
 	t.Cleanup(func() { c.Close() })
 	if got := c.ConnectionState().NegotiatedProtocol; got != "h2" {
 		t.Fatalf("the server speaks %q", got)
 	}
-	if _, err := c.Write(appendFrame([]byte(preface), 4, 0, 0, nil)); err != nil {
-		t.Fatal(err)
-	}
-	return c
+	_, err = c.Write(appendFrame([]byte(preface), 4, 0, 0, nil))
+	return c, err
 }
 
 // A head of a request of HTTP/2 that does not end, however it is sent, ends the
@@ -54,12 +63,13 @@ func TestEndlessHeads(t *testing.T) {
 		"a CONTINUATION frame that comes slowly": func() []byte { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			entered, release := make(chan string, 8), make(chan struct{})
 			defer close(release)
 			_, addr, _ := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				entered <- r.Method
 				<-release
-			}), ServerOptions{HeaderTimeout: 300 * time.Millisecond, ReadTimeout: time.Hour, IdleTimeout: time.Hour, WriteTimeout: time.Hour})
+			}), ServerOptions{HeaderTimeout: 3 * time.Second, ReadTimeout: time.Hour, IdleTimeout: time.Hour, WriteTimeout: time.Hour})
 			c := rawHTTP2(t, addr)
 			if _, err := c.Write(appendFrame(nil, headersFrame, endHeaders|endStream, 1, getRequest)); err != nil {
 				t.Fatal(err)
@@ -79,7 +89,7 @@ func TestEndlessHeads(t *testing.T) {
 				_, err := io.Copy(io.Discard, c)
 				ended <- err
 			}()
-			for patience := time.After(30 * time.Second); ; {
+			for patience := time.After(time.Minute); ; {
 				select {
 				case <-ended:
 					return
@@ -100,28 +110,46 @@ func TestEndlessHeads(t *testing.T) {
 // Heads in many frames and in small pieces are read as ever, and a connection on which
 // they all end stays open longer than one of them may take.
 func TestHeadsInPieces(t *testing.T) {
+	// A machine that has more to do gets more time.
+	for timeout := 500 * time.Millisecond; ; timeout *= 5 {
+		err := sendPieces(t, timeout)
+		if err == nil {
+			return
+		}
+		if timeout > 10*time.Second {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sendPieces sends heads in pieces for twice the time that one of them may take.
+func sendPieces(t *testing.T, timeout time.Duration) error {
+	t.Helper()
 	entered := make(chan string, 64)
 	_, addr, _ := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil {
 			t.Error("the handler does not know of TLS")
 		}
 		entered <- r.Host
-	}), ServerOptions{HeaderTimeout: 500 * time.Millisecond})
-	c := rawHTTP2(t, addr)
+	}), ServerOptions{HeaderTimeout: timeout})
+	c, err := tryHTTP2(t, addr)
+	if err != nil {
+		return err
+	}
 	ended := make(chan error, 1)
 	go func() {
 		_, err := io.Copy(io.Discard, c)
 		ended <- err
 	}()
 	begin := time.Now()
-	for stream := uint32(1); time.Since(begin) < time.Second; stream += 2 {
+	for stream := uint32(1); time.Since(begin) < 2*timeout; stream += 2 {
 		b := appendFrame(nil, headersFrame, endStream, stream, getRequest[:2])
 		b = appendFrame(b, continuationFrame, 0, stream, nil)
 		b = appendFrame(b, continuationFrame, endHeaders, stream, getRequest[2:])
 		for len(b) > 0 {
 			n := min(7, len(b))
 			if _, err := c.Write(b[:n]); err != nil {
-				t.Fatal(err)
+				return err
 			}
 			b = b[n:]
 		}
@@ -131,10 +159,11 @@ func TestHeadsInPieces(t *testing.T) {
 				t.Fatalf("the host is %q", got)
 			}
 		case err := <-ended:
-			t.Fatalf("the server ends the connection: %v", err)
+			return fmt.Errorf("the server ends the connection: %v", err)
 		}
 		time.Sleep(10 * time.Millisecond) // the answer before it has ended
 	}
+	return nil
 }
 
 // Without TLS the server does not speak HTTP/2, so there are no frames either.
@@ -144,7 +173,7 @@ func TestNoHTTP2InClear(t *testing.T) {
 			t.Error("a request of HTTP/2 in clear")
 		}
 		w.WriteHeader(http.StatusTeapot)
-	}), ServerOptions{HeaderTimeout: 300 * time.Millisecond})
+	}), ServerOptions{HeaderTimeout: 5 * time.Second})
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func dial(t testing.TB, addr, from string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -83,7 +83,7 @@ func status(c net.Conn, target string) (int, error) {
 // eventually waits for what a server does once it has answered.
 func eventually(t testing.TB, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it does not happen")
 		}
@@ -215,7 +215,7 @@ func TestIdleConnections(t *testing.T) {
 				return
 			}
 			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
 			if got, err := status(c, "/ark:12345/x1"); got != http.StatusFound {
 				t.Errorf("beside %d idle connections: %d, %v", idle, got, err)
 			}
@@ -281,7 +281,7 @@ func TestAwaitedBodies(t *testing.T) {
 		t.Helper()
 		select {
 		case <-entered:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("a connection is kept out")
 		}
 	}

@@ -112,13 +112,12 @@ func mustClose(t testing.TB, s *Store) {
 func waitReady(t testing.TB, s *Store) {
 	t.Helper()
 	var err error
-	for range 5000 {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		if err = s.Ready(t.Context()); err == nil {
 			return
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
-	t.Fatalf("the store is not ready after ten seconds: %v", err)
+	t.Fatalf("the store is not ready after two minutes: %v", err)
 }
 
 // worker commits, updates and ingests until the context ends. It keeps what was

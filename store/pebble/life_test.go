@@ -95,7 +95,7 @@ func TestLeave(t *testing.T) {
 	}
 	until := func(ok func() bool) {
 		t.Helper()
-		for range 5000 {
+		for range 60_000 {
 			if ok() {
 				return
 			}
