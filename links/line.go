@@ -184,6 +184,9 @@ func (l *Line) wait(q *lane, host string, now time.Time) time.Time {
 	if q.next.After(from) {
 		from = q.next
 	}
+	if rested := now.Add(ownWait); !l.Rests(now).IsZero() && rested.After(from) { // the tasks in the line are enough to find that hosts answer again
+		from = rested
+	}
 	return spread(&q.refused, from, gap)
 }
 
