@@ -96,8 +96,8 @@ func eventually(t *testing.T, what string, is func() bool) time.Duration {
 			t.Fatalf("not in time: %s", what)
 		case <-time.After(5 * time.Millisecond):
 		}
-		if time.Since(began) > time.Minute {
-			t.Fatalf("not in a minute: %s", what)
+		if time.Since(began) > 5*time.Minute { // a loaded machine takes long
+			t.Fatalf("not in five minutes: %s", what)
 		}
 	}
 	return time.Since(began)
