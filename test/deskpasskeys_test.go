@@ -112,7 +112,7 @@ func serveConfig(t *testing.T, folder, config, site string, flags ...string) fmt
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		a, err := http.Get(site + "/readyz")
 		if err == nil {
 			a.Body.Close()

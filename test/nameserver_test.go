@@ -252,7 +252,7 @@ func runBeside(t testing.TB, cmd *exec.Cmd) (said *lockedBuffer, ended chan stru
 func (s *nameServer) await(zone string, ended <-chan struct{}) error {
 	client := &dns.Client{Timeout: time.Second}
 	question := new(dns.Msg).SetQuestion(zone, dns.TypeSOA)
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		answer, _, err := client.Exchange(question, s.addr)
 		if err == nil && answer.Rcode == dns.RcodeSuccess && len(answer.Answer) > 0 {

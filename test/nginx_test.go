@@ -72,7 +72,7 @@ http {
 // await returns when both answer.
 func (n *nginx) await(t *testing.T) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		res, _, err := n.ask(n.plain, "127.0.0.1", "GET", "/readyz")
 		if err == nil && res.StatusCode == http.StatusOK {
@@ -169,7 +169,7 @@ func TestNginx(t *testing.T) {
 		}
 	}
 	// A request is logged when it is answered, and the client may have the answer before.
-	for range 500 {
+	for range 6000 {
 		if strings.Count(n.behind.String(), "address=127.0.0.5") >= 9 {
 			break
 		}

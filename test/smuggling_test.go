@@ -197,7 +197,7 @@ func throughProxy(addr, octets string) (answers []string, err error) {
 		return nil, err
 	}
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		return nil, err
 	}
 	_, _ = io.WriteString(c, octets) // a proxy that has had enough closes
@@ -281,7 +281,7 @@ func startProxy(t testing.TB, addrs [2]string, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	for _, addr := range addrs {
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 			c, err := net.Dial("tcp", addr)
 			if err == nil {
 				_ = c.Close()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/servertest"
 	"github.com/stele-id/stele/outbound"
 )
 
@@ -53,12 +54,7 @@ func newStore(t *testing.T) (place string, a Access) {
 	t.Helper()
 	folder := t.TempDir()
 	program := buildStore(t, folder)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := net.JoinHostPort("127.0.0.1", servertest.FreePort(t))
 	for _, name := range []string{"buckets/vault", "metadata"} {
 		if err := os.MkdirAll(filepath.Join(folder, name), 0o700); err != nil {
 			t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/servertest"
 	"github.com/stele-id/stele/outbound"
 )
 
@@ -56,12 +57,7 @@ func newKey(t *testing.T, file string) ssh.PublicKey {
 
 func newSSHServer(t *testing.T) *sshServer {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &sshServer{t: t, folder: t.TempDir(), address: l.Addr().String()}
-	l.Close()
+	s := &sshServer{t: t, folder: t.TempDir(), address: net.JoinHostPort("127.0.0.1", servertest.FreePort(t))}
 	who, err := user.Current()
 	if err != nil {
 		t.Fatal(err)

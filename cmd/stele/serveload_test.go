@@ -76,7 +76,7 @@ func (c *crowd) ask(conn net.Conn, answers *bufio.Reader, suffix string, keep bo
 // sent gets a complete answer. A request whose second half comes after the signal
 // gets one too.
 func TestServeEndsUnderLoad(t *testing.T) {
-	p := startServe(t, "--data", newRegistry(t), "--http", "127.0.0.1:0", "--header-timeout", "5m", "--grace", "10m", "--drain", "2s")
+	p := startServe(t, "--data", newRegistry(t), "--http", "127.0.0.1:0", "--header-timeout", "5m", "--grace", "10m", "--drain", "6s")
 	// While it drains, a client that keeps a connection learns that it will be closed. On a busy
 	// machine some of them come late with their next request, so there is time for that.
 	const clients = 60
@@ -91,7 +91,7 @@ func TestServeEndsUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	old := time.After(7 * time.Second) // net/http itself would close it after five
+	old := time.After(14 * time.Second) // net/http itself would close it after five
 
 	var wg sync.WaitGroup
 	for client := range clients {

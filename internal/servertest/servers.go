@@ -65,7 +65,7 @@ func Start(t testing.TB, at, program string, args ...string) {
 		<-ended
 		_ = said.Close()
 	})
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(2 * time.Minute); ; {
 		conn, err := net.Dial("tcp", at)
 		if err == nil {
 			_ = conn.Close()

@@ -11,11 +11,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -189,11 +191,16 @@ func (s *Server) Data() string { return s.data() }
 
 func (s *Server) data() string { return filepath.Join(s.folder, "data") }
 
-// freePort finds a port that is not in use.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// freePort finds a port that is not in use. It is below those that the system gives to clients (32768 and above by default), so that none of
+// them has it when the server is started again.
+func freePort() (port int, err error) {
+	for range 100 {
+		port = 10_000 + mathrand.IntN(22_000)
+		l, listenErr := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if listenErr == nil {
+			return port, l.Close()
+		}
+		err = listenErr
 	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
+	return 0, err
 }
