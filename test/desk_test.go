@@ -260,7 +260,7 @@ func (c *curator) judge(name string) {
 			}
 			c.picture(fmt.Sprintf("%s-%d-%s", name, width, colours))
 			if (width == 320) == (colours == "dark") { // once narrow and once wide, once light and once dark
-				for _, v := range c.violations(true) {
+				for _, v := range c.violations() {
 					c.t.Errorf("%s: %s", at, v)
 				}
 			}
@@ -287,8 +287,8 @@ func (c *curator) textSize(size int) {
 	}
 }
 
-// violations returns what axe-core finds, also in the contrast of colours if that is wanted: it takes most of the time, and does not depend on the language.
-func (c *curator) violations(colours bool) (list []string) {
+// violations returns what axe-core finds.
+func (c *curator) violations() (list []string) {
 	c.t.Helper()
 	if c.mute {
 		return nil // the pages are the same as with scripts
@@ -298,8 +298,8 @@ func (c *curator) violations(colours bool) (list []string) {
 		ExceptionDetails any
 	}
 	c.do("Runtime.evaluate", map[string]any{"expression": "window.axe ? 0 : (" + "() => {" + axe + "})()"}, nil)
-	c.do("Runtime.evaluate", map[string]any{"awaitPromise": true, "returnByValue": true, "expression": fmt.Sprintf(`axe.run(document, {resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], rules: {"color-contrast": {enabled: %t}}})
-		.then(r => r.violations.map(v => v.id + ": " + v.help + ": " + v.nodes.map(n => n.html.slice(0, 200)).join(" | ")))`, colours)}, &r)
+	c.do("Runtime.evaluate", map[string]any{"awaitPromise": true, "returnByValue": true, "expression": `axe.run(document, {resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
+		.then(r => r.violations.map(v => v.id + ": " + v.help + ": " + v.nodes.map(n => n.html.slice(0, 200)).join(" | ")))`}, &r)
 	if r.ExceptionDetails != nil {
 		c.t.Fatalf("axe: %v", r.ExceptionDetails)
 	}
