@@ -43,8 +43,9 @@ func ReadPrefix(schemes *stele.Schemes, text string) (stele.NamespaceKey, stele.
 
 // IsBelow reports whether a prefix is that of a namespace, given by its prefix, or below it.
 func IsBelow(schemes *stele.Schemes, prefix, namespace string) bool {
-	_, below, err := ReadPrefix(schemes, prefix)
-	return err == nil && schemes.IsWithin(below, namespace)
+	key, below, err := ReadPrefix(schemes, prefix)
+	// The name below a prefix that is the namespace's, or above it, may be one of the namespace all the same.
+	return err == nil && strings.HasPrefix(key.Prefix, namespace) && schemes.IsWithin(below, namespace)
 }
 
 // IsFollowed reports whether other names can begin with a name and be cut after it, so that

@@ -113,3 +113,27 @@ func TestPrefixesAreParents(t *testing.T) {
 		}
 	}
 }
+
+// TestIsBelow: a namespace is not below another one since a name right below it is.
+func TestIsBelow(t *testing.T) {
+	schemes := newSchemes(t)
+	for _, tt := range []struct {
+		prefix, namespace string
+		want              bool
+	}{
+		{"ark:12345", "ark:12345", true},
+		{"ark:12345/x", "ark:12345", true},
+		{"ark:12345/x", "ark:12345/x", true},
+		{"ark:12345", "ark:12345/x", false},
+		{"ark:12345/x5", "ark:12345/x5x", false},
+		{"urn:example", "urn:example:x", false},
+		{"urn:example:x", "urn:example", true},
+		{"20.500.1/", "20.500.1/X", false},
+		{"ark:12346", "ark:12345", false},
+		{"no prefix", "ark:12345", false},
+	} {
+		if got := IsBelow(schemes, tt.prefix, tt.namespace); got != tt.want {
+			t.Errorf("%s below %s: %t", tt.prefix, tt.namespace, got)
+		}
+	}
+}

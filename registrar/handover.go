@@ -4,10 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/namespaces"
 )
 
 // A namespace is handed over together with all below it. Each of them says so itself, in one commit, so that a
@@ -181,10 +182,17 @@ func (r *Registrar) editAll(ctx context.Context, op string, s *namespaceTree, ke
 	return c, changed, list, nil
 }
 
-// below returns the keys of a namespace and of all below it, in order.
+// below returns the keys of a namespace and of all below it, in order. Any client may ask for it, so that it looks at those alone that begin as
+// the namespace does.
 func (s *namespaceTree) below(key stele.NamespaceKey) (list []stele.NamespaceKey) {
-	for _, other := range s.ordered() {
-		if other.Scheme == key.Scheme && (other == key || other.Prefix != "" && namespaces.IsBelow(s.schemes, other.Prefix, key.Prefix)) {
+	all := s.ordered()
+	first, _ := slices.BinarySearchFunc(all, key, compareKeys)
+	for _, other := range all[first:] {
+		if other.Scheme != key.Scheme || !strings.HasPrefix(other.Prefix, key.Prefix) {
+			break
+		}
+		below := s.Get(other).Below()
+		if other == key || below.IsValid() && s.schemes.IsWithin(below, key.Prefix) {
 			list = append(list, other)
 		}
 	}

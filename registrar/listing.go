@@ -34,7 +34,11 @@ func (s *namespaceTree) ancestorsAt(key stele.NamespaceKey) []*stele.Namespace {
 		}
 	}
 	if parsed, below, err := namespaces.ReadPrefix(s.schemes, key.Prefix); err == nil && parsed == key {
-		return s.ancestorsOf(below)
+		// The name below the prefix may be in a namespace of its own, which is below the prefix, too.
+		list := slices.DeleteFunc(s.ancestorsOf(below), func(ns *stele.Namespace) bool { return strings.HasPrefix(ns.Prefix, key.Prefix) })
+		if len(list) > 0 {
+			return list
+		}
 	}
 	return []*stele.Namespace{{Scheme: key.Scheme}}
 }

@@ -64,8 +64,7 @@ func (s *namespaceTree) isAbove(sp *namespaces.Node, ns *stele.Namespace) bool {
 	if sp.Scheme != ns.Scheme || sp.Prefix == "" || sp.Prefix == ns.Prefix {
 		return false
 	}
-	_, below, err := namespaces.ReadPrefix(s.schemes, ns.Prefix)
-	return err == nil && s.schemes.IsWithin(below, sp.Prefix)
+	return namespaces.IsBelow(s.schemes, ns.Prefix, sp.Prefix)
 }
 
 // maySend makes sure that the operator allows the addresses of the secondaries that a
