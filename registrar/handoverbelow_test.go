@@ -50,7 +50,7 @@ func TestHandOversOfMany(t *testing.T) {
 	}
 }
 
-// Who owns a namespace does not thereby own the prefix above it, if that is in no namespace: whatever the name of theirs is.
+// The owner of a namespace does not own the prefix above it, if that is in no namespace, by any spelling of the owner's own prefix.
 func TestPrefixAboveOwn(t *testing.T) {
 	for _, own := range []string{"ark:12345/x5", "ark:12345/x"} {
 		t.Run(own, func(t *testing.T) {

@@ -24,9 +24,9 @@ type namespaceTree struct {
 	order sync.Once
 	keys  []stele.NamespaceKey // of all, in order; see ordered
 
-	// told: this process has forgotten all that other processes had changed when these namespaces were read, records included. Nothing is
-	// judged by them before: or else a write in a namespace that was adopted just now would be acknowledged while readers are still
-	// told that its names are not registered.
+	// told: this process has forgotten all that other processes had changed when these namespaces were read, records included. Before that,
+	// no write is judged by them: the registrar would acknowledge a write in a namespace that another process has just adopted, while the
+	// resolver still answers that names of that namespace are not registered.
 	told atomic.Bool
 
 	epoch    []byte        // what epochCell had before they were read; nil: nothing

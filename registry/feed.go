@@ -46,8 +46,8 @@ func (f *Follower) page(ctx context.Context, s state) error {
 		r.Resolver.InvalidateUnknown()
 	}
 	if n.namespaces {
-		// What they had before they changed is forgotten first: nothing is written in a namespace that was adopted, and nobody is told
-		// that it was, while its names are still unknown here.
+		// What they had before they changed is forgotten first: while names of an adopted namespace are still unknown
+		// here, this server writes nothing in that namespace, and shows no client that it was adopted.
 		r.Resolver.Invalidate(records...)
 		if err := r.Registrar.Reload(ctx); err != nil {
 			return err

@@ -7,8 +7,8 @@ import (
 )
 
 // TestFollowBeforeWriting: a server finds out by a commit that was refused, or when it mints, that another one changed the namespaces. It
-// knows then all else that was written before, too: whoever may write in a namespace that was handed over is not told that its names are
-// not registered.
+// knows then all else that was written before, too: a client that may write in a namespace that was handed over does not get the answer that its
+// names are not registered.
 func TestFollowBeforeWriting(t *testing.T) {
 	key := stele.NamespaceKey{Scheme: "ark", Prefix: "ark:99999"}
 	for name, write := range map[string]func(b *peer) error{
