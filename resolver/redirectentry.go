@@ -313,7 +313,11 @@ func (d *redirectReader) id() stele.ID {
 
 // record reads the fields after the name: a record without its description.
 func (d *redirectReader) record(name stele.ID) *stele.Record {
-	r := &stele.Record{ID: name, State: stele.Active}
+	made := &struct { // one allocation for most
+		record stele.Record
+		target [1]stele.Target
+	}{record: stele.Record{ID: name, State: stele.Active}}
+	r := &made.record
 	marks := d.rest[0]
 	d.rest = d.rest[1:]
 	if marks&redirectAlias != 0 {
@@ -332,7 +336,9 @@ func (d *redirectReader) record(name stele.ID) *stele.Record {
 	if marks&redirectSingle == 0 {
 		targets = d.number()
 	}
-	r.Targets = make([]stele.Target, 0, targets)
+	if r.Targets = made.target[:0:1]; targets > 1 {
+		r.Targets = make([]stele.Target, 0, targets)
+	}
 	for range targets {
 		r.Targets = append(r.Targets, d.target())
 	}

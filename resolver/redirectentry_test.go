@@ -148,3 +148,21 @@ func TestWordLengths(t *testing.T) {
 		}
 	}
 }
+
+// A record of an entry with one target is two allocations: the record with room for the target, and the URL.
+func TestRedirectEntryAllocations(t *testing.T) {
+	var w dictionary
+	id := newID(t, "ark", "ark:12345/x1")
+	entry, ok := w.appendRedirect(nil, id, &stele.Record{ID: id, State: stele.Active, Version: 1, Targets: []stele.Target{page("https://archive.example.org/items/1/view")}})
+	if !ok {
+		t.Fatal("there is no entry")
+	}
+	if got := testing.AllocsPerRun(100, func() {
+		d := w.reader(entry)
+		if !d.isNamed(id) || len(d.record(id).Targets) != 1 {
+			t.Fatal("the entry is of another record")
+		}
+	}); got > 2 {
+		t.Errorf("%v allocations", got)
+	}
+}
