@@ -156,6 +156,8 @@ type fastConn struct {
 	head     fastHead
 	answer   fastAnswer
 	template http.Request // what all requests of the connection have in common
+	request  http.Request // that is being answered; no handler keeps it
+	url      url.URL      // of the request
 	mark     fastMark
 }
 
@@ -265,12 +267,9 @@ func (c *fastConn) await() (size int, v verdict) {
 
 // ask has the handler answer the request that was read.
 func (c *fastConn) ask() {
-	made := &struct {
-		r http.Request
-		u url.URL
-	}{r: c.template, u: url.URL{Path: c.head.path}}
-	r := &made.r
-	r.Method, r.RequestURI, r.URL, r.Host, r.Header = c.head.method, c.head.path, &made.u, c.head.host, c.head.header
+	r := &c.request
+	*r, c.url = c.template, url.URL{Path: c.head.path}
+	r.Method, r.RequestURI, r.URL, r.Host, r.Header = c.head.method, c.head.path, &c.url, c.head.host, c.head.header
 	c.mark.declined = false
 	c.answer.reset(r.Method)
 	c.path.s.Handler.ServeHTTP(&c.answer, r)

@@ -222,7 +222,23 @@ func TestFastHandler(t *testing.T) {
 		"bad fields": func(w http.ResponseWriter) {
 			w.Header()["A b"], w.Header()["X"], w.Header()["B"] = []string{"c"}, []string{" a\r\nb: c "}, []string{"1", "2"}
 		},
-		"twice":       func(w http.ResponseWriter) { w.WriteHeader(http.StatusFound); w.WriteHeader(http.StatusOK) },
+		"twice": func(w http.ResponseWriter) { w.WriteHeader(http.StatusFound); w.WriteHeader(http.StatusOK) },
+		"no type": func(w http.ResponseWriter) {
+			w.Header()["Content-Type"] = nil
+			_, _ = io.WriteString(w, "<html>")
+		},
+		"usual": func(w http.ResponseWriter) {
+			head := w.Header()
+			head["Vary"], head["Location"], head["Link"] = []string{"a", "b"}, []string{" https://example.org/\t"}, []string{"a\nb"}
+			head["Content-Type"], head["Cache-Control"], head["Access-Control-Allow-Origin"] = []string{"a/b"}, nil, []string{""}
+			w.WriteHeader(http.StatusFound)
+		},
+		"usual and others": func(w http.ResponseWriter) {
+			head := w.Header()
+			head["Vary"], head["Strict-Transport-Security"], head["Location"], head["A"] = []string{"a"}, []string{"max-age=1"}, []string{"b"}, []string{"c"}
+			head["Connection"] = []string{"close"}
+			w.WriteHeader(http.StatusFound)
+		},
 		"own date":    func(w http.ResponseWriter) { w.Header()["Date"] = []string{"Thu, 01 Jan 2026 00:00:00 GMT"} },
 		"an encoding": func(w http.ResponseWriter) { w.Header().Set("Content-Encoding", "x"); _, _ = io.WriteString(w, "abc") },
 		"abort":       func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
@@ -241,6 +257,30 @@ func TestFastHandler(t *testing.T) {
 				t.Errorf("%s: %v, and for net/http %v", name, a, b)
 			}
 		}
+	}
+}
+
+// A request of the fast path costs only what the handler allocates, and its path.
+func TestFastAllocations(t *testing.T) {
+	s, _ := newFuzzed(t)
+	c := &fastConn{path: &fastPath{s: &Server{Server: &http.Server{Handler: s.handler}}}}
+	c.template = *(&http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody}).WithContext(context.WithValue(t.Context(), fastKey{}, &c.mark))
+	octets, date := []byte("GET /ark:12345/x1"+fastHost+"\r\n"), []byte("Date: X\r\n")
+	whole := testing.AllocsPerRun(100, func() {
+		if _, v := c.head.read(octets); v != plainHead {
+			t.Fatal(v)
+		}
+		c.ask()
+		if out, again := c.answer.finish(date, false); !again || !strings.HasPrefix(string(out[:12]), "HTTP/1.1 302") {
+			t.Fatalf("%q", out)
+		}
+	})
+	handler := testing.AllocsPerRun(100, func() {
+		clear(c.answer.head)
+		s.handler.ServeHTTP(&quiet{head: c.answer.head}, &c.request)
+	})
+	if whole > handler+1 {
+		t.Errorf("%v allocations, and %v are the handler's", whole, handler)
 	}
 }
 

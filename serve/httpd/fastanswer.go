@@ -22,8 +22,8 @@ type fastAnswer struct {
 
 // reset makes it ready for another answer.
 func (a *fastAnswer) reset(method string) {
-	if a.head == nil || len(a.head) > 64 {
-		a.head = make(http.Header, 12)
+	if a.head == nil || len(a.head) > len(usualFields) {
+		a.head = make(http.Header) // a map of at most eight fields is cheaper to use and to clear
 	}
 	clear(a.head)
 	*a = fastAnswer{head: a.head, out: a.out[:0], body: a.body[:0], length: -1, isHead: method == http.MethodHead}
@@ -41,6 +41,25 @@ func (a *fastAnswer) WriteHeader(status int) {
 	a.out = append(a.out, "HTTP/1.1 "...)
 	a.out = strconv.AppendInt(a.out, int64(status), 10)
 	a.out = append(append(append(a.out, ' '), http.StatusText(status)...), "\r\n"...)
+	start, written := len(a.out), 0
+	for _, name := range usualFields {
+		if values, ok := a.head[name]; ok {
+			a.field(name, values)
+			written++
+		}
+	}
+	if written < len(a.head) {
+		a.out = a.out[:start]
+		a.sorted()
+	}
+}
+
+// usualFields are the names of the header fields that redirects have, in the order in which net/http writes them. Most answers
+// have no others, and their names need not be sorted.
+var usualFields = [...]string{"Access-Control-Allow-Origin", "Cache-Control", "Content-Type", "Link", "Location", "Vary"}
+
+// sorted appends the lines of all header fields.
+func (a *fastAnswer) sorted() {
 	var few [24]string
 	names := few[:0]
 	for name := range a.head {
@@ -48,11 +67,13 @@ func (a *fastAnswer) WriteHeader(status int) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		a.field(name, a.head[name])
+		if isFieldName(name) {
+			a.field(name, a.head[name])
+		}
 	}
 }
 
-// field appends the lines of a header field, and notes what it means to the connection.
+// field appends the lines of a header field whose name is a token, and notes what it means to the connection.
 func (a *fastAnswer) field(name string, values []string) {
 	switch name {
 	case "Content-Length":
@@ -73,17 +94,24 @@ func (a *fastAnswer) field(name string, values []string) {
 	case "Connection":
 		a.closes = slices.Equal(values, closing)
 	}
-	if !isFieldName(name) {
-		return
-	}
 	for _, value := range values {
 		a.out = append(append(a.out, name...), ": "...)
 		if strings.IndexByte(value, '\n') >= 0 || strings.IndexByte(value, '\r') >= 0 { // faster than ContainsAny
 			value = oneLine.Replace(value)
 		}
-		a.out = append(append(a.out, strings.Trim(value, " \t")...), "\r\n"...)
+		a.out = append(append(a.out, trimmed(value)...), "\r\n"...)
 	}
 }
+
+// trimmed returns a value without spaces and tabs at its ends. It is [strings.Trim], which costs more where there are none.
+func trimmed(value string) string {
+	if n := len(value); n > 0 && (isBlank(value[0]) || isBlank(value[n-1])) {
+		return strings.Trim(value, " \t")
+	}
+	return value
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 // oneLine keeps a value from ending its line.
 var oneLine = strings.NewReplacer("\n", " ", "\r", " ")

@@ -20,21 +20,31 @@ func IsOwnHost(r *http.Request, names func(name string) bool) bool {
 		return false
 	}
 	name, port := strings.ToLower(r.Host), ""
-	if host, p, err := net.SplitHostPort(name); err == nil {
-		name, port = host, p
+	if strings.IndexByte(name, ':') >= 0 { // the error that there is none would cost an allocation
+		if host, p, err := net.SplitHostPort(name); err == nil {
+			name, port = host, p
+		}
 	}
 	name = strings.Trim(name, "[]")
 	at := localAddr(r)
 	if port != "" && (!at.IsValid() || port != strconv.Itoa(int(at.Port()))) {
 		return false
 	}
-	if addr, err := netip.ParseAddr(name); err == nil {
-		return at.IsValid() && addr.Unmap() == at.Addr()
+	if mayBeAddr(name) {
+		if addr, err := netip.ParseAddr(name); err == nil {
+			return at.IsValid() && addr.Unmap() == at.Addr()
+		}
 	}
 	if name == "localhost" {
 		return at.IsValid() && at.Addr().IsLoopback()
 	}
 	return names != nil && names(name)
+}
+
+// mayBeAddr reports whether a name may be an address: such a one has a colon, or begins with a digit. Of other names [netip.ParseAddr]
+// makes an error, which costs more than the rest of what is done here.
+func mayBeAddr(name string) bool {
+	return name != "" && '0' <= name[0] && name[0] <= '9' || strings.IndexByte(name, ':') >= 0
 }
 
 // localAddr returns the address at which a request came in, the zero one if that is not

@@ -46,6 +46,8 @@ func TestIsOwnHost(t *testing.T) {
 		{"localhost:8080", "[::1]:8080", true},
 		{"localhost:8080", "192.0.2.1:8080", false},
 		{"localhost", "", false},
+		{"2001:db8::1", "[2001:db8::1]:80", true},
+		{"[2001:db8::1]", "[2001:db8::1]:80", true},
 		{"", "127.0.0.1:8080", false},
 		{`id.example.org"`, "127.0.0.1:8080", false},
 	} {
@@ -59,6 +61,14 @@ func TestIsOwnHost(t *testing.T) {
 	}
 	if IsOwnHost(&http.Request{Host: "id.example.org"}, nil) {
 		t.Error("a server without a name has one")
+	}
+}
+
+// The Host of each redirect is judged, and a name that is not an address costs no allocation.
+func TestIsOwnHostAllocations(t *testing.T) {
+	r, names := reached(&http.Request{Host: "id.example.org"}, "192.0.2.1:80"), named("id.example.org")
+	if got := testing.AllocsPerRun(100, func() { IsOwnHost(r, names) }); got > 0 {
+		t.Errorf("%v allocations", got)
 	}
 }
 
