@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -92,6 +94,78 @@ func TestHTTP2(t *testing.T) {
 	old.Transport.(*http.Transport).TLSClientConfig.MinVersion = tls.VersionTLS10
 	if res, err := fetch(old, "GET", "https://"+addr+"/", nil); err == nil {
 		t.Errorf("TLS 1.1 is answered with %s", res.Status)
+	}
+}
+
+// A redirect over HTTP/2 has the header fields of one over HTTP/1.1, except those of a body, which it does not have.
+func TestHTTP2Redirect(t *testing.T) {
+	s := newSpelled(t)
+	_, addr, client := serveTLS(t, s.handler, ServerOptions{})
+	for _, method := range []string{"GET", "HEAD"} {
+		for _, accept := range []string{"", "text/html,*/*;q=0.8"} {
+			var got [2]http.Header
+			for i, minor := range []bool{true, false} {
+				c := client()
+				c.Transport.(*http.Transport).ForceAttemptHTTP2 = minor
+				r, err := http.NewRequest(method, "https://"+addr+"/ark:12345/x1", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("Accept", accept)
+				res, err := c.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+				if err != nil || res.StatusCode != http.StatusFound || (res.ProtoMajor == 2) != minor {
+					t.Fatalf("%s %q: %s %s %v", method, accept, res.Proto, res.Status, err)
+				}
+				want := ""
+				if method == "GET" && res.ProtoMajor == 1 {
+					want = res.Header.Get("Location")
+				}
+				if string(body) != want || method == "GET" && res.ContentLength != int64(len(want)) {
+					t.Errorf("%s %q over %s: %d octets, %q", method, accept, res.Proto, res.ContentLength, body)
+				}
+				got[i] = res.Header
+			}
+			if got[0]["Content-Type"] != nil || got[1]["Content-Type"] == nil {
+				t.Errorf("%s: the types are %q and %q", method, got[0]["Content-Type"], got[1]["Content-Type"])
+			}
+			for _, name := range []string{"Content-Type", "Content-Length", "Date"} {
+				got[0].Del(name)
+				got[1].Del(name)
+			}
+			if !reflect.DeepEqual(got[0], got[1]) || got[0].Get("Location") == "" || got[0].Get("Link") == "" {
+				t.Errorf("%s: %v, and over HTTP/1.1 %v", method, got[0], got[1])
+			}
+		}
+	}
+}
+
+// The compiler must not leave out the frame of growStack: each goroutine that has called it has a stack of 16 KiB.
+func TestGrowStack(t *testing.T) {
+	const n, size = 512, 16 << 10
+	var before, after runtime.MemStats
+	runtime.GC() // frees the stacks of goroutines that have ended
+	runtime.ReadMemStats(&before)
+	var grown, ended sync.WaitGroup
+	release := make(chan struct{})
+	grown.Add(n)
+	for range n {
+		ended.Go(func() {
+			growStack(false)
+			grown.Done()
+			<-release
+		})
+	}
+	grown.Wait()
+	runtime.ReadMemStats(&after)
+	close(release)
+	ended.Wait()
+	if got := int64(after.StackInuse) - int64(before.StackInuse); got < n*size*3/4 {
+		t.Errorf("%d goroutines have %d octets of stack each", n, got/n)
 	}
 }
 

@@ -31,8 +31,12 @@ func send(w http.ResponseWriter, r *http.Request, safe string, status int) {
 	}
 	head := w.Header()
 	head["Location"] = []string{safe}
-	head["Content-Type"] = plainTextType
 	head["Access-Control-Allow-Origin"] = anyOrigin // where scripts follow it
+	if r.ProtoMajor >= 2 {                          // net/http sends a body as a second frame, in a TLS record and by a system call of its own
+		w.WriteHeader(status)
+		return
+	}
+	head["Content-Type"] = plainTextType
 	if len(safe) > maxUncounted && r.Method != http.MethodHead {
 		head["Content-Length"] = []string{strconv.Itoa(len(safe))}
 	}
