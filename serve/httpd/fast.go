@@ -152,6 +152,7 @@ type fastConn struct {
 	in         []byte
 	start, end int       // what of in is read and not answered
 	until      time.Time // when the next head must be there; the zero time while none has begun
+	answered   bool      // a request was answered
 
 	head     fastHead
 	answer   fastAnswer
@@ -235,7 +236,7 @@ func (c *fastConn) await() (size int, v verdict) {
 	for {
 		if c.start == c.end {
 			c.start, c.end = 0, 0
-		} else if size, v = c.head.read(c.in[c.start:c.end]); v != unfinished {
+		} else if size, v = c.head.read(c.in[c.start:c.end]); v != unfinished && !c.mayEnd() {
 			return size, v
 		} else if c.start > 0 {
 			c.end = copy(c.in, c.in[c.start:c.end])
@@ -257,13 +258,17 @@ func (c *fastConn) await() (size int, v verdict) {
 		c.end += n
 		switch {
 		case n > 0:
-		case errors.Is(err, io.EOF) && c.end > 0:
+		case errors.Is(err, io.EOF) && c.end > 0 && !c.mayEnd():
 			return 0, otherHead // net/http says that half a head is not enough
 		case err != nil:
 			return 0, unfinished
 		}
 	}
 }
+
+// mayEnd reports whether net/http would close the connection without an answer if no more came: it does so if less than four octets
+// follow a request that was answered.
+func (c *fastConn) mayEnd() bool { return c.answered && c.end-c.start < 4 }
 
 // ask has the handler answer the request that was read.
 func (c *fastConn) ask() {
@@ -285,7 +290,7 @@ func (c *fastConn) send() bool {
 	if _, err := c.Write(octets); err != nil {
 		return false
 	}
-	c.until = time.Time{}
+	c.until, c.answered = time.Time{}, true
 	return again
 }
 
