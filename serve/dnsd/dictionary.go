@@ -15,9 +15,9 @@ import (
 // Dictionaries are learned of the first answers there are, and not changed after that.
 type dictionaries struct {
 	mu      sync.Mutex
-	lessons map[uint32]*lesson         // by topic
-	list    atomic.Pointer[[]*s2.Dict] // by number; 0 is not a dictionary
-	rooms   sync.Pool                  // of *[]byte, in which bodies are shortened
+	lessons map[uint32]*lesson            // by topic
+	list    atomic.Pointer[[]*dictionary] // by number; 0 is not a dictionary
+	rooms   sync.Pool                     // of *[]byte, in which bodies are shortened
 }
 
 // lesson is what is learned of a topic: answers until there are enough, then the
@@ -40,7 +40,7 @@ const (
 
 func newDictionaries() *dictionaries {
 	d := &dictionaries{lessons: make(map[uint32]*lesson)}
-	d.list.Store(&[]*s2.Dict{nil})
+	d.list.Store(&[]*dictionary{nil})
 	return d
 }
 
@@ -54,7 +54,7 @@ func (d *dictionaries) shorten(topic uint32, body, room []byte) ([]byte, uint8) 
 	if number == 0 {
 		return body, 0
 	}
-	short := (*d.list.Load())[number].Encode(room, body)
+	short := (*d.list.Load())[number].shorten(room[:0], body)
 	if len(short) >= len(body) {
 		return body, 0
 	}
@@ -92,7 +92,7 @@ func (d *dictionaries) learn(topic uint32, body []byte) uint8 {
 	if l.n++; l.n < enoughAnswers && len(l.text) < enoughBytes {
 		return 0
 	}
-	dict := s2.MakeDict(l.text, nil)
+	dict := newDictionary(l.text)
 	if dict == nil {
 		return 0
 	}
