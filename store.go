@@ -275,6 +275,14 @@ type CellGatherer interface {
 	GatherCells(ctx context.Context, names []string) ([][]byte, error)
 }
 
+// Releaser is a Store that keeps in memory what it has read from its files. It is optional.
+type Releaser interface {
+	// Release releases most of that memory if it is worth it, and returns how many bytes were
+	// released. It is called when the process is at rest: what is read next is read from the
+	// files. It works after Close, too, and then releases nothing.
+	Release() int64
+}
+
 // Schematic is a Store whose stored form has a version. It is optional: a store in memory
 // has none.
 type Schematic interface {

@@ -61,7 +61,7 @@ func (r *registryBench) prepare(ctx context.Context) (err error) {
 	if _, err := os.Stat(strings.TrimPrefix(pgo, "-pgo=")); err != nil {
 		pgo = "-pgo=off"
 	}
-	return command(ctx, "go", "build", "-trimpath", "-buildvcs=false", pgo, "-o", r.stele, program)
+	return command(ctx, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false", pgo, "-o", r.stele, program)
 }
 
 // command runs a program. What it prints is told if it fails.

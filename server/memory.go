@@ -21,8 +21,9 @@ const weight = 64 << 20
 // waitToCollect tells Go to collect garbage less often, unless the environment says
 // when to, until done is called. What may be left uncollected depends on how much is in
 // use: a share that is right for a small heap would be gigabytes of garbage when many
-// large answers are in memory. So it is set anew whenever garbage was collected.
-func waitToCollect(cache int64) (done func()) {
+// large answers are in memory. So it is set anew whenever garbage was collected. When the server is
+// at rest, release has others release what they keep; it returns how many bytes that was.
+func waitToCollect(cache int64, release func() int64) (done func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
@@ -32,7 +33,7 @@ func waitToCollect(cache int64) (done func()) {
 	c.await()
 	unused := make([]byte, weight)
 	ended := make(chan struct{})
-	go returnAtRest(restEvery, ended)
+	go returnAtRest(restEvery, release, ended)
 	return func() {
 		close(ended)
 		c.done.Store(true)

@@ -26,7 +26,7 @@ func TestCollectAt(t *testing.T) {
 // set in time lets the heap grow to, and that is gone with the server.
 func TestMemoryLimit(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
-	done := waitToCollect(0)
+	done := waitToCollect(0, releaseNothing)
 	limit := debug.SetMemoryLimit(-1)
 	if most := int64(weight + garbage); limit <= most || limit > 4*most {
 		t.Errorf("the limit is %d; the heap may grow to %d", limit, most)
@@ -36,7 +36,7 @@ func TestMemoryLimit(t *testing.T) {
 		t.Errorf("afterwards the limit is %d, and it was %d", got, before)
 	}
 	t.Setenv("GOMEMLIMIT", "2GiB")
-	defer waitToCollect(0)()
+	defer waitToCollect(0, releaseNothing)()
 	if got := debug.SetMemoryLimit(-1); got != before {
 		t.Errorf("a limit of the administrator's is replaced by %d", got)
 	}

@@ -4,10 +4,13 @@ import (
 	"runtime/debug"
 	runtimemetrics "runtime/metrics"
 	"time"
+
+	"github.com/stele-id/stele"
 )
 
 // When the server is at rest, garbage and what was freed go back to the system: a burst of
 // requests leaves up to [garbage] bytes of it, and Go collects none of them until the next burst.
+// The store releases the blocks of its files that it read meanwhile.
 const (
 	restEvery  = 5 * time.Second
 	restBusy   = 8 << 20  // bytes that are allocated meanwhile if the server is not at rest
@@ -39,13 +42,15 @@ func readRest() rest {
 	return rest{allocated: n[0], unused: max(n[1], n[2]) - n[2] + n[3], live: n[2]}
 }
 
-// isDue reports whether memory should be returned, where before is what was known the last time.
-func (r rest) isDue(before rest) bool {
-	return r.allocated-before.allocated < restBusy && r.unused >= max(restUnused, r.live/restPart)
-}
+// isQuiet reports whether the server is at rest, where before is what was known the last time.
+func (r rest) isQuiet(before rest) bool { return r.allocated-before.allocated < restBusy }
+
+// isDue reports whether memory should be returned when the server is at rest.
+func (r rest) isDue() bool { return r.unused >= max(restUnused, r.live/restPart) }
 
 // returnAtRest returns memory to the system whenever the server is at rest, until done is closed.
-func returnAtRest(every time.Duration, done <-chan struct{}) {
+// release has others release what they keep; it returns how many bytes that was.
+func returnAtRest(every time.Duration, release func() int64, done <-chan struct{}) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for before := readRest(); ; {
@@ -55,10 +60,20 @@ func returnAtRest(every time.Duration, done <-chan struct{}) {
 		case <-tick.C:
 		}
 		now := readRest()
-		if now.isDue(before) {
+		if now.isQuiet(before) && (release() > 0 || now.isDue()) {
 			debug.FreeOSMemory()
 			now = readRest()
 		}
 		before = now
 	}
+}
+
+// release releases what the store of the present registry keeps in memory of its files.
+func (s *server) release() int64 {
+	if g := s.generation.Load(); g != nil {
+		if r, ok := g.registry.Store.(stele.Releaser); ok {
+			return r.Release()
+		}
+	}
+	return 0
 }

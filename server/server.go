@@ -155,7 +155,7 @@ func Run(ctx, hurry context.Context, o Options) error {
 	}
 	defer file.close()
 	s := &server{Config: c, o: o, now: o.Open.Now, schemes: o.Schemes, logFile: file, log: newLog(file, &c.Values), tracing: tracing{ids: newIDs()}}
-	defer waitToCollect(c.Cache)()
+	defer waitToCollect(c.Cache, s.release)()
 	return s.traced(ctx, hurry)
 }
 
