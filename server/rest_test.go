@@ -4,6 +4,9 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registry"
 )
 
 // TestRestIsDue checks when memory is returned.
@@ -66,4 +69,29 @@ func TestReleaseAtRest(t *testing.T) {
 	<-asked // and again at the next time
 	close(done)
 	<-ended
+}
+
+// keeping is a store that keeps so many bytes in memory.
+type keeping struct {
+	stele.Store
+	bytes int64
+}
+
+func (k *keeping) Release() int64 { return k.bytes }
+
+// TestReleaseOfStore has the store of the present registry release memory, if it is one that can.
+func TestReleaseOfStore(t *testing.T) {
+	s := new(server)
+	if got := s.release(); got != 0 {
+		t.Errorf("a server without a registry released %d", got)
+	}
+	for _, tt := range []struct {
+		store stele.Store
+		want  int64
+	}{{&keeping{bytes: 7}, 7}, {keeping{}.Store, 0}} {
+		s.generation.Store(&generation{registry: &registry.Registry{Store: tt.store}})
+		if got := s.release(); got != tt.want {
+			t.Errorf("%T: %d bytes were released, want %d", tt.store, got, tt.want)
+		}
+	}
 }
