@@ -93,12 +93,12 @@ func FuzzShorten(f *testing.F) {
 	f.Add(long[:1000], append(append([]byte("begin"), long[900:3000]...), long[3:400]...))
 	f.Add([]byte("0123456789abcdef"), []byte("9abcdef0123456789abcdef"))
 	rng := rand.New(rand.NewPCG(3, 4))
-	any := make([]byte, maxShortened)
-	for i := range any {
-		any[i] = byte(rng.Uint32())
+	random := make([]byte, maxShortened)
+	for i := range random {
+		random[i] = byte(rng.Uint32())
 	}
-	f.Add(any[:s2.MinDictSize], any)
-	f.Add(any, append(any[4000:], any[:4000]...))
+	f.Add(random[:s2.MinDictSize], random)
+	f.Add(random, append(random[4000:], random[:4000]...))
 	f.Fuzz(func(t *testing.T, learned, text []byte) {
 		if len(learned) > enoughBytes+maxShortened || len(text) > maxShortened {
 			return
