@@ -54,6 +54,11 @@ type Written struct {
 	Bytes    int64 // of the file
 }
 
+// Note notes in the registry that the bundle was made. It does not fail; see [registrar.Bundling.NoteMade].
+func (w *Written) Note(ctx context.Context, from *registrar.Bundling) {
+	from.NoteMade(ctx, registrar.MadeBundle{Manifest: w.Manifest, Change: w.Head.Changes, Records: w.Counts.Records, Versions: w.Counts.Versions})
+}
+
 // Write writes a bundle of the registry as it is when it begins: the log catches up, and signs a checkpoint. Changes after that are
 // not in it.
 func (j *Job) Write(ctx context.Context, out io.Writer) (*Written, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/registrar"
 )
 
 // BundleQuery is which bundle is asked for.
@@ -42,4 +43,17 @@ func (r *Registry) Bundle(ctx context.Context, q BundleQuery) (in io.ReadCloser,
 		return nil, "", under("bundle", stele.ID{}, err)
 	}
 	return s, s.header.Get(apijson.BundleState), nil
+}
+
+// TakenBundles returns the last bundles that were made by hand of namespaces that the user owns.
+func (r *Registry) TakenBundles(ctx context.Context) ([]registrar.TakenBundle, error) {
+	return gather(ctx, r, "list bundles", listOf("bundles", ""), func(d *apijson.TakenBundle) (registrar.TakenBundle, error) {
+		return registrar.TakenBundle{Namespace: stele.NamespaceKey{Scheme: d.Scheme, Prefix: d.Prefix}, Made: d.Made, By: d.By, Manifest: d.Manifest, Change: d.Change, Records: d.Records,
+			Versions: d.Versions, Wider: d.Wider, Checked: d.Checked, CheckedBy: d.CheckedBy, CheckedChange: d.CheckedChange}, nil
+	})
+}
+
+// NoteChecked notes that the user has checked a bundle, which is named by its manifest.
+func (r *Registry) NoteChecked(ctx context.Context, manifest string) error {
+	return r.post(ctx, "note bundle", "bundles", apijson.CheckedBundle{Manifest: manifest})
 }

@@ -88,7 +88,7 @@ Only an administrator may have all; owners may have what is theirs.`,
 	cmd.Flags().BoolVar(&f.again, "again", false, "begin anew, also if an earlier run was interrupted")
 	cmd.Flags().StringVar(&f.origin, "origin", os.Getenv("STELE_LOG_ORIGIN"), "`name` of the log if it has none yet, a URL without its scheme, such as names.example.org/.log (environment: STELE_LOG_ORIGIN)")
 	usage.NeverFiles(cmd)
-	cmd.AddCommand(p.bundleCheckCommand(), p.bundleSignCommand())
+	cmd.AddCommand(p.bundleCheckCommand(), p.bundleSignCommand(), p.bundleListCommand())
 	return cmd
 }
 
@@ -112,6 +112,7 @@ func (p *program) bundle(ctx context.Context, r *registry.Registry, f *bundleFla
 	case resumed:
 		fmt.Fprintf(p.stderr, "stele: went on with the bundle that was interrupted, of change %s\n", grouped(int64(done.Head.Changes)))
 	}
+	done.Note(ctx, j.From)
 	if p.json {
 		return p.printObject(bundleWritten{f.file, done.Head, done.Counts, done.Bytes, hex.EncodeToString(done.Manifest[:])})
 	}
@@ -133,6 +134,7 @@ func isGzip(file string) bool {
 
 func (p *program) bundleCheckCommand() *cobra.Command {
 	var keys []string
+	var note bool
 	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a bundle",
@@ -145,8 +147,13 @@ for FILE it reads standard input.
 
 Give the public key of the log with --key, as the registry publishes it. Without it check
 uses the key that is in the bundle: then the bundle is whole, but any registry may have
-made it.`,
+made it.
+
+With --note check tells the registry, which made the bundle and is named by --data or
+--server, that the bundle is whole: 'stele bundle ls' and the page Promises and heirs of
+the desk show when the last bundle of a namespace was last checked.`,
 		Example: `  stele bundle check ours.tgz --key names.example.org/.log+f3ed7f9b+AQ...
+  stele bundle check ours.tgz --note --server https://id.example.org
   stele bundle check ours.tgz --key keys.txt --json`,
 		Args: usage.OneArgument("the bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -156,9 +163,16 @@ made it.`,
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return p.checkBundle(ctx, args[0], o)
+			report, err := p.checkBundle(ctx, args[0], o)
+			if err != nil || !note {
+				return err
+			}
+			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
+				return l.NoteChecked(ctx, hex.EncodeToString(report.Manifest[:]))
+			})
 		},
 	}
+	cmd.Flags().BoolVar(&note, "note", false, "note in the registry that the bundle is whole")
 	cmd.Flags().StringArrayVar(&keys, "key", nil, "public `key` of the log or of a witness, or a file with such keys; may be given more than once")
 	return cmd
 }
@@ -187,12 +201,12 @@ func (p *program) bundleOptions(cmd *cobra.Command, keys []string) (o bundle.Opt
 }
 
 // checkBundle reads a bundle, and prints what it has.
-func (p *program) checkBundle(ctx context.Context, name string, o bundle.Options) error {
+func (p *program) checkBundle(ctx context.Context, name string, o bundle.Options) (*bundle.Report, error) {
 	var in io.Reader = p.stdin
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return disk.FileError(err)
+			return nil, disk.FileError(err)
 		}
 		defer func() { _ = f.Close() }()
 		in = f
@@ -202,12 +216,12 @@ func (p *program) checkBundle(ctx context.Context, name string, o bundle.Options
 	report, err := bundle.Read(ctx, in, o)
 	bar.End()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if p.json {
-		return p.printObject(bundleReport(name, report))
+		return report, p.printObject(bundleReport(name, report))
 	}
-	return p.sayBundle(name, report)
+	return report, p.sayBundle(name, report)
 }
 
 // bundleChecked is what --json prints of a bundle that is whole.

@@ -54,6 +54,10 @@ func (p *program) bundleFrom(ctx context.Context, r *remote.Registry, f *bundleF
 	if err != nil {
 		return err
 	}
+	// That it was checked is noted if the server can: an older one does not know how, and a sealed registry notes nothing.
+	if err := r.NoteChecked(ctx, hex.EncodeToString(report.Manifest[:])); err != nil && stele.KindOf(err) != stele.NotFound && stele.KindOf(err) != stele.Conflict {
+		fmt.Fprintf(p.stderr, "stele: the bundle is whole, but that could not be noted at the server: %s\n", printable(err.Error()))
+	}
 	if p.json {
 		return p.printObject(bundleWritten{f.file, report.Head, report.Counts, size, hex.EncodeToString(report.Manifest[:])})
 	}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -105,6 +106,12 @@ func TestBundleFromServer(t *testing.T) {
 	}
 	if cuts.Load() != 0 {
 		t.Error("the connection was not cut")
+	}
+	// The server knows that the last one was made, and that the command has checked it.
+	ls := steleCommand(t, "bundle", "ls", "--server", at)
+	ls.Env = append(ls.Env, "STELE_TOKEN="+tokens["root"])
+	if out, err := ls.CombinedOutput(); err != nil || !regexp.MustCompile(`(?m)^ark:\n  made        \S+ by root, up to change 3,0\d\d\n  records     3,000 in 3,000 versions, with those of other namespaces\n  manifest    SHA-256 [0-9a-f]{64}\n  checked     \S+ by root, up to change 3,0\d\d$`).Match(out) {
+		t.Errorf("%v: %s", err, out)
 	}
 	// If nothing more comes it gives up, leaves no file, and goes on when it is called again. 10 bytes are less than the first line of an
 	// answer.

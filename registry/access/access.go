@@ -35,6 +35,7 @@ type Backend interface {
 	Proposals
 	Harvests
 	Deposits
+	TakenBundles
 	Usage
 	UsageSettings
 	Links
@@ -153,6 +154,12 @@ type Harvests interface {
 // Deposits reads what is known of the deposits that servers make.
 type Deposits interface {
 	Deposits(ctx context.Context) ([]registrar.ScheduledDeposit, error)
+}
+
+// TakenBundles reads what is known of bundles that were made by hand, and notes checks of them.
+type TakenBundles interface {
+	TakenBundles(ctx context.Context) ([]registrar.TakenBundle, error)
+	NoteChecked(ctx context.Context, manifest string) error
 }
 
 // Users reads and writes users and tokens.

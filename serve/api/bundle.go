@@ -39,7 +39,62 @@ func (h *Handler) bundleOperations() []operation {
 		answers: []answer{{status: 200, about: "The bundle.", media: apijson.Tar, headers: []parameter{{name: apijson.BundleState, about: "stands for this bundle; see state"}}}},
 		fails:   []int{404, 409},
 		serve:   h.bundle,
+	}, {
+		name: "listBundles", method: http.MethodGet, path: "bundles", group: "Running the server",
+		summary: "List the last bundles that were made by hand",
+		about:   "Of the namespaces that the caller owns: when the last bundle was made that has all names of a namespace, by which user, and when such a bundle was last checked. Deposits that servers make are not in the list.",
+		asks:    known, scope: auth.ScopeAdmin,
+		query:   []parameter{limitParameter, cursorParameter},
+		answers: []answer{{status: 200, about: "A page of the list.", value: apijson.TakenBundlesPage{}}},
+		serve:   h.listBundles,
+	}, {
+		name: "noteBundleCheck", method: http.MethodPost, path: "bundles", group: "Running the server",
+		summary: "Note that a bundle was checked and is whole",
+		about:   "The last bundle of one of the caller's namespaces, by its manifest; with 404 it is not one. The server does not see the bundle: it notes which user says so.",
+		asks:    owner, scope: auth.ScopeAdmin,
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.CheckedBundle{}, example: `{"manifest":"` + strings.Repeat("0123456789abcdef", 4) + `"}`},
+		answers: []answer{{status: 204, about: "It is noted."}},
+		fails:   []int{404, 409},
+		serve:   h.noteBundleCheck,
 	}}
+}
+
+// listBundles lists the last bundles that were made.
+func (h *Handler) listBundles(c *call) error {
+	after, err := c.after()
+	if err != nil {
+		return err
+	}
+	list, err := h.o.Registrar.TakenBundles(c.ctx)
+	if err != nil {
+		return err
+	}
+	page := newPage(c)
+	for i := range list {
+		t := &list[i]
+		place := t.Namespace.Scheme + " " + t.Namespace.Prefix
+		if place <= after {
+			continue
+		}
+		if page.isFull() {
+			return page.reply()
+		}
+		page.pass(place)
+		if err := page.addValue(apijson.TakenBundle{Scheme: t.Namespace.Scheme, Prefix: t.Namespace.Prefix, Made: t.Made, By: t.By, Manifest: t.Manifest, Change: t.Change, Records: t.Records,
+			Versions: t.Versions, Wider: t.Wider, Checked: t.Checked, CheckedBy: t.CheckedBy, CheckedChange: t.CheckedChange}); err != nil {
+			return err
+		}
+	}
+	return page.end()
+}
+
+// noteBundleCheck notes that a bundle was checked.
+func (h *Handler) noteBundleCheck(c *call) error {
+	var want apijson.CheckedBundle
+	if err := c.decode(&want); err != nil {
+		return err
+	}
+	return c.done(h.o.Registrar.NoteChecked(c.ctx, want.Manifest))
 }
 
 // bundlePrefixes returns the beginnings of names that a request names.
@@ -103,9 +158,11 @@ func (h *Handler) bundle(c *call) error {
 	c.w.Header().Set("Content-Disposition", `attachment; filename="stele-bundle.`+map[bool]string{false: "tar", true: "tar.gz"}[job.Gzip]+`"`)
 	out := c.stream(apijson.Tar)
 	rest := &skipping{out: out, left: int64(c.number("offset")), first: func() { still(); still = func() {} }}
-	if _, err := job.Write(work, rest); err != nil {
+	done, err := job.Write(work, rest)
+	if err != nil {
 		return err
 	}
+	done.Note(c.ctx, from)
 	h.o.Registrar.NoteEnd(c.ctx, "bundle", c.text("prefix"), nil)
 	return out.flush()
 }

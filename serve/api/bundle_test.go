@@ -3,10 +3,12 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stele-id/stele/bulk/bundle"
 	"github.com/stele-id/stele/document/apijson"
@@ -70,6 +72,57 @@ func TestBundle(t *testing.T) {
 		s.handler.bundles <- struct{}{}
 	}
 	s.ask(theAdmin, "GET", Root+"/bundle", "").want(t, http.StatusTooManyRequests)
+}
+
+// TestBundles: bundles that were sent are listed to owners, who say which ones they checked.
+func TestBundles(t *testing.T) {
+	s := bundling(t)
+	list := func(who string) (items []apijson.TakenBundle) {
+		t.Helper()
+		for next := Root + "/bundles?limit=1"; next != ""; {
+			var page apijson.TakenBundlesPage
+			s.ask(who, "GET", next, "").want(t, http.StatusOK).read(t, &page)
+			items = append(items, page.Items...)
+			if next = ""; page.Next != "" {
+				next = Root + "/bundles?limit=1&cursor=" + page.Next
+			}
+		}
+		return items
+	}
+	if got := list(theAdmin); len(got) != 0 {
+		t.Fatalf("%+v", got)
+	}
+	a := s.ask(theOwner, "GET", Root+"/bundle?prefix=ark:12345&gzip=true", "").want(t, http.StatusOK)
+	report, err := bundle.Read(t.Context(), strings.NewReader(a.body), bundle.Options{Schemes: s.schemes, Now: s.now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := hex.EncodeToString(report.Manifest[:])
+	got := list(theOwner)
+	if len(got) != 1 || got[0].Prefix != "ark:12345" || got[0].By != theOwner || got[0].Manifest != manifest || got[0].Records != report.Counts.Records || got[0].Records == 0 ||
+		got[0].Change != report.Head.Changes || got[0].Wider || !got[0].Checked.IsZero() || s.now().Sub(got[0].Made) > time.Hour {
+		t.Fatalf("%+v of %+v", got, report)
+	}
+	for _, who := range []string{theStranger, theEditor, theOutsider} {
+		if got := list(who); len(got) != 0 {
+			t.Errorf("%s gets %+v", who, got)
+		}
+		s.ask(who, "POST", Root+"/bundles", `{"manifest":"`+manifest+`"}`).want(t, http.StatusNotFound)
+	}
+	s.ask(theOwner, "POST", Root+"/bundles", `{"manifest":"`+strings.Repeat("0", 64)+`"}`).want(t, http.StatusNotFound)
+	s.ask(theOwner, "POST", Root+"/bundles", `{"manifest":"`+manifest+`"}`).want(t, http.StatusNoContent)
+	if got := list(theOwner); got[0].CheckedBy != theOwner || got[0].CheckedChange != got[0].Change || got[0].Checked.IsZero() {
+		t.Errorf("%+v", got)
+	}
+	s.ask(theAdmin, "GET", Root+"/bundle", "").want(t, http.StatusOK)
+	if all := list(theAdmin); len(all) < 3 || all[0].Prefix != "" || !all[0].Wider || len(list(theOwner)) != 1 {
+		t.Errorf("%+v", all)
+	}
+	// One that was refused is not noted.
+	s.ask(theStranger, "GET", Root+"/bundle?prefix=ark:12345", "").want(t, http.StatusForbidden)
+	if got := list(theStranger); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestSkipping(t *testing.T) {

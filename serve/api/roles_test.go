@@ -133,6 +133,8 @@ var samples = map[string]sample{
 	"verify":            {target: "/verify"},
 	"backup":            {target: "/backup"},
 	"getBundle":         {target: "/bundle?prefix=ark:12345"},
+	"listBundles":       {target: "/bundles"},
+	"noteBundleCheck":   {target: "/bundles", body: `{"manifest":"00"}`}, // that was made; see below
 	"restore":           {target: "/restore?confirm=stele-data", body: "x", head: []string{"Content-Type", apijson.Tar}},
 	"getPage":           {},
 	"getOpenAPI":        {target: "/openapi.json"},
@@ -146,7 +148,7 @@ var samples = map[string]sample{
 var judgesEach = []string{"putRecords", "importRecords"}
 
 // notThere are operations that answer callers without a role as if the thing did not exist.
-var notThere = []string{"getNamespace", "testRules", "getNamespaceHistory", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys", "getLinkChecks", "putLinkChecks", "getUsageSettings", "putUsageSettings", "getProposal", "approveProposal", "declineProposal"}
+var notThere = []string{"getNamespace", "testRules", "getNamespaceHistory", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys", "getLinkChecks", "putLinkChecks", "getUsageSettings", "putUsageSettings", "getProposal", "approveProposal", "declineProposal", "noteBundleCheck"}
 
 // unkept are operations that need what only a whole server has: at this site they answer that
 // it is not there.
@@ -205,6 +207,10 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 		s.ask(theAdmin, "POST", Root+"/watches", samples["addWatch"].body).want(t, http.StatusNoContent)
 	case "stopHarvest", "askHarvest":
 		s.ask(theAdmin, "POST", Root+"/harvests", samples["addHarvest"].body).want(t, http.StatusNoContent)
+	case "noteBundleCheck":
+		if err := s.store.Apply(s.admin, &stele.Commit{Cells: []stele.CellChange{{Name: "bundle ark ark:12345", After: []byte(`{"manifest":"00"}`)}}}); err != nil {
+			t.Fatal(err)
+		}
 	case "endLink":
 		_, l, err := s.registry.CreateLink(s.admin, theOutsider, 0)
 		if err != nil {
@@ -366,6 +372,8 @@ func expected(op *operation, who string, rank right) []int {
 	case op.name == "replaceTargets" && rank < editor: // they can change no record, and expect one
 		return []int{http.StatusConflict}
 	case (op.name == "showImport" || op.name == "revertImport") && rank < editor:
+		return []int{http.StatusNotFound}
+	case rank < op.asks && op.name == "noteBundleCheck": // only owners know of it
 		return []int{http.StatusNotFound}
 	case rank < op.asks && strings.HasSuffix(op.name, "Proposal"): // only those who may write, or have made it, know of it
 		return []int{http.StatusNotFound}

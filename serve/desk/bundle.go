@@ -94,13 +94,15 @@ func (c *call) bundle() error {
 	head.Set("Content-Type", "application/gzip")
 	head.Set("Content-Disposition", `attachment; filename="names.tgz"`)
 	out := &patientWriter{c, http.NewResponseController(c.w), c.h.o.Now().Add(bundleTime)}
-	if _, err := job.Write(work, out); err != nil {
+	done, err := job.Write(work, out)
+	if err != nil {
 		if c.r.Context().Err() == nil {
 			c.h.o.Log.ErrorContext(c.ctx, "a bundle could not be sent whole", "error", err.Error())
 		}
 		_ = out.rc.SetWriteDeadline(time.Unix(1, 0)) // the end of the body can't be written then
 		return nil
 	}
+	done.Note(c.ctx, from)
 	c.h.o.Registrar.NoteEnd(c.ctx, op, prefix, nil)
 	return nil
 }

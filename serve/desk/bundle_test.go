@@ -12,7 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/bulk/bundle"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/transparency"
@@ -43,6 +46,23 @@ func TestBundle(t *testing.T) {
 		if err != nil || report.Counts.Namespaces != 1 {
 			t.Errorf("%s %s: %v", test.who, test.query, err)
 		}
+	}
+	// The page of a namespace says which bundle was the last one, and when one was checked.
+	const page = "/.desk/keeping?namespace=ark%3A12345%2Fx5"
+	s.as("olga").get(page).has(200, "The last bundle was made", "<bdi>olga</bdi>: 0 records, up to change", "No check of a bundle was noted.")
+	olga := auth.With(t.Context(), auth.Principal{Name: "olga"})
+	last := must(s.r.TakenOf(olga, stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}))(t)
+	if err := s.r.NoteChecked(olga, last.Manifest); err != nil {
+		t.Fatal(err)
+	}
+	if p := s.as("olga").get(page).has(200, "A bundle was last checked", "by <bdi>olga</bdi>, up to change"); strings.Contains(p.text, "other namespaces") {
+		t.Error("a bundle of the namespace is said to have others")
+	}
+	s.now = s.now.Add(time.Minute)
+	s.as("admin").get("/.desk/bundle.tgz").has(200)
+	s.as("olga").get(page).has(200, "<bdi>admin</bdi>: 0 records", "It has the names of other namespaces, too.", "by <bdi>olga</bdi>, up to change")
+	if p := s.as("ed").get(page).has(200); strings.Contains(p.text, "undle was") {
+		t.Error("an editor sees what an owner may see")
 	}
 	// A user who reads slowly holds only themselves up.
 	if !s.handler.bundles.take("olga") {

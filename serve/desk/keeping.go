@@ -52,6 +52,9 @@ func (c *call) keepingPage(status int, values url.Values, wrong stele.Problems) 
 	if err := c.deposits(v, key); err != nil {
 		return err
 	}
+	if err := c.taken(v, key); err != nil {
+		return err
+	}
 	if c.h.o.Bundle != nil && role.Includes(stele.RoleOwner) {
 		v.BundleURL = Root + "bundle.tgz?prefix=" + url.QueryEscape(key.Prefix)
 	}
@@ -125,6 +128,16 @@ func (c *call) deposits(v *deskpage.Keeping, key stele.NamespaceKey) error {
 		}
 		v.Deposits.List = append(v.Deposits.List, one)
 	}
+	return nil
+}
+
+// taken adds the last bundle that a person took of the names of a namespace, to those who own it.
+func (c *call) taken(v *deskpage.Keeping, key stele.NamespaceKey) error {
+	t, err := c.h.o.Registrar.TakenOf(c.ctx, key)
+	if err != nil || t == nil {
+		return err
+	}
+	v.Taken = &deskpage.TakenView{Made: t.Made, By: t.By, Change: t.Change, Records: t.Records, Wider: t.Wider, Checked: t.Checked, CheckedBy: t.CheckedBy, CheckedChange: t.CheckedChange}
 	return nil
 }
 

@@ -76,7 +76,7 @@ func TestKeepingDeposits(t *testing.T) {
 		}
 	})
 	olga, ed := s.as("olga"), s.as("ed")
-	olga.get(page).has(200, "No copies are made.", "Take everything with you", "/.desk/bundle.tgz?prefix=ark%3A12345%2Fx5")
+	olga.get(page).has(200, "No copies are made.", "No bundle of this namespace was taken yet.", "Take everything with you", "/.desk/bundle.tgz?prefix=ark%3A12345%2Fx5")
 	keep := func(d registrar.ScheduledDeposit) {
 		t.Helper()
 		if err := s.r.ChangeDeposit(s.admin, d.Name, func(*registrar.ScheduledDeposit) (*registrar.ScheduledDeposit, error) { return &d, nil }); err != nil {

@@ -28,7 +28,8 @@ type Keeping struct {
 	Log      *KeptLog // nil if the registry has no log
 	Deposits *Deposits
 
-	BundleURL string // from which a bundle of the namespace is downloaded; "" if the user may not
+	Taken     *TakenView // nil if no bundle was taken yet, or if the user may not know of it
+	BundleURL string     // from which a bundle of the namespace is downloaded; "" if the user may not
 }
 
 // HeirView is a registry that may take over the names.
@@ -45,6 +46,18 @@ type KeptLog struct {
 	Behind    uint64
 	Signed    time.Time // when the last checkpoint was; zero: never
 	Witnesses int       // that have seen it
+}
+
+// TakenView is the last bundle that a person took, and the last check of one.
+type TakenView struct {
+	Made          time.Time
+	By            string
+	Change        uint64 // the last one that it has
+	Records       uint64
+	Wider         bool      // it has other names, too
+	Checked       time.Time // zero: never
+	CheckedBy     string
+	CheckedChange uint64
 }
 
 // Deposits are bundles that the server makes at intervals.
