@@ -123,6 +123,13 @@ func (h *Handler) bundle(c *call) error {
 	if err != nil {
 		return err
 	}
+	// Before it is judged whether the caller may have it: for a sealed namespace, that reads all records.
+	select {
+	case h.bundles <- struct{}{}:
+		defer func() { <-h.bundles }()
+	default:
+		return busy(c, "other bundles are being made")
+	}
 	from, err := h.o.Registrar.Bundling(c.ctx, keys...)
 	if err != nil {
 		return err
@@ -132,12 +139,6 @@ func (h *Handler) bundle(c *call) error {
 	}
 	if c.r.Method == http.MethodHead { // HEAD does not need the bundle
 		return c.stream(apijson.Tar).flush()
-	}
-	select {
-	case h.bundles <- struct{}{}:
-		defer func() { <-h.bundles }()
-	default:
-		return busy(c, "other bundles are being made")
 	}
 	ctx, stop := c.running()
 	defer stop()

@@ -138,3 +138,19 @@ func TestSkipping(t *testing.T) {
 		t.Errorf("%q, begun %d times", b.String(), began)
 	}
 }
+
+// Whether a caller may have a bundle is judged when it is its turn: for a sealed namespace, that reads all records.
+func TestBundleTurns(t *testing.T) {
+	s := bundling(t)
+	for range cap(s.handler.bundles) {
+		s.handler.bundles <- struct{}{}
+	}
+	for _, method := range []string{"GET", "HEAD"} {
+		s.ask(theAdmin, method, Root+"/bundle?prefix=ark:12345", "").want(t, http.StatusTooManyRequests)
+	}
+	<-s.handler.bundles
+	s.ask(theAdmin, "HEAD", Root+"/bundle?prefix=ark:12345", "").want(t, http.StatusOK)
+	if len(s.handler.bundles) != cap(s.handler.bundles)-1 {
+		t.Error("a turn is not given back")
+	}
+}

@@ -66,6 +66,11 @@ func (c *call) bundle() error {
 		}
 		keys = append(keys, key)
 	}
+	// Before it is judged whether the user may have it: for a sealed namespace, that reads all records.
+	if !c.h.bundles.take(c.who.Name) {
+		return stele.Errorf(op, stele.ID{}, stele.Exhausted, "desk.bundles-busy", "other bundles are being made; try again when that is done")
+	}
+	defer c.h.bundles.free(c.who.Name)
 	from, err := c.h.o.Registrar.Bundling(c.ctx, keys...)
 	if err != nil {
 		return err
@@ -75,10 +80,6 @@ func (c *call) bundle() error {
 		head.Set("Content-Type", "application/gzip")
 		return nil
 	}
-	if !c.h.bundles.take(c.who.Name) {
-		return stele.Errorf(op, stele.ID{}, stele.Exhausted, "desk.bundles-busy", "other bundles are being made; try again when that is done")
-	}
-	defer c.h.bundles.free(c.who.Name)
 	work := auth.With(c.ctx, auth.Local()) // what the user may have is judged
 	job, err := c.h.o.Bundle(work, from)
 	if err != nil {
