@@ -60,7 +60,7 @@ func openCrossref(s *Source, texts []*window) (parts []part) {
 			}))
 			continue
 		}
-		works := &crossrefWorks{s: s, cut: xmlCutter{w}}
+		works := &crossrefWorks{s: s, cut: xmlCutter{w: w}}
 		parts = append(parts, &itemPart{s: s, w: w, kind: CrossrefXML, read: works.read, make: s.crossrefRow})
 	}
 	return parts
@@ -80,6 +80,7 @@ type crossrefWorks struct {
 	open   []crossrefLevel
 	size   int            // bytes of open
 	frame  *crossrefFrame // of what is open; nil if that has changed
+	text   []byte         // for one element
 	queue  crossrefQueue
 	headed bool
 	failed error
@@ -168,8 +169,8 @@ func (r *crossrefWorks) step() error {
 
 // unit reads an element that may be a work, or describe works beside it.
 func (r *crossrefWorks) unit(p xmlPiece, line int) error {
-	var text bytes.Buffer
-	text.Write(p.raw)
+	text := append(r.text[:0], p.raw...)
+	defer func() { r.text = text }()
 	works, size := 0, len(p.raw)
 	open := []string{p.local}
 	for p.kind == xmlStart && len(open) > 0 {
@@ -195,15 +196,15 @@ func (r *crossrefWorks) unit(p xmlPiece, line int) error {
 			works++
 		}
 		if size += len(q.raw); size <= maxRow {
-			text.Write(q.raw)
+			text = append(text, q.raw...)
 		}
 	}
-	r.take(p.local, text.String(), works, size, line)
+	r.take(p.local, bytes.Clone(text), works, size, line)
 	return nil
 }
 
 // take takes an element that was cut out.
-func (r *crossrefWorks) take(local, text string, works, size, line int) {
+func (r *crossrefWorks) take(local string, text []byte, works, size, line int) {
 	level := &r.open[len(r.open)-1]
 	isContext := strings.HasSuffix(local, "metadata") || slices.Contains([]string{"journal_issue", "contributors", "crm-item"}, local)
 	switch {
@@ -224,7 +225,7 @@ func (r *crossrefWorks) take(local, text string, works, size, line int) {
 		r.frame = newCrossrefFrame(r.open)
 	}
 	unit := &crossrefUnit{frame: r.frame, local: local, text: text}
-	it := item{line: line, text: []byte(text), unit: unit, size: len(text) + len(r.frame.before), later: crossrefLater(r.frame, text)}
+	it := item{line: line, text: text, unit: unit, size: len(text) + len(r.frame.before), later: crossrefLater(r.frame, text)}
 	switch {
 	case works > 0:
 		r.queue = crossrefQueue{it, works}
@@ -233,7 +234,7 @@ func (r *crossrefWorks) take(local, text string, works, size, line int) {
 		r.queue = crossrefQueue{it, 1}
 	}
 	if isContext {
-		r.describe(level, local, text)
+		r.describe(level, local, string(text))
 	}
 }
 
@@ -254,8 +255,8 @@ func (r *crossrefWorks) describe(level *crossrefLevel, local, text string) {
 }
 
 // crossrefLater makes the text of a row that is rejected: a document with the element and all that stands around it.
-func crossrefLater(f *crossrefFrame, text string) func() []byte {
-	return func() []byte { return []byte(f.before + text + f.after) }
+func crossrefLater(f *crossrefFrame, text []byte) func() []byte {
+	return func() []byte { return []byte(f.before + string(text) + f.after) }
 }
 
 // crossrefRow makes the record of a work.

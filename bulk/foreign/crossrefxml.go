@@ -60,7 +60,7 @@ func (f *crossrefFrame) levels() ([]*plainxml.Element, error) {
 type crossrefUnit struct {
 	frame *crossrefFrame
 	local string // the name of the element
-	text  string
+	text  []byte
 
 	once  sync.Once
 	xml   string
@@ -86,14 +86,14 @@ func (u *crossrefUnit) read() {
 	if u.err = err; err != nil {
 		return
 	}
-	e, err := parseProse(u.frame.tags + u.text + u.frame.after)
+	e, err := parseProse(u.frame.tags + string(u.text) + u.frame.after)
 	if u.err = err; err != nil {
 		return
 	}
 	for range u.frame.depth {
 		e = e.Children[0]
 	}
-	u.xml = u.frame.before + u.text + u.frame.after
+	u.xml = u.frame.before + string(u.text) + u.frame.after
 	path := slices.Clone(around)
 	// The unit stands beside what describes its works.
 	inner := *path[len(path)-1]
@@ -170,7 +170,9 @@ func crossrefPlaces(w *doirecord.Work, data *plainxml.Element) {
 
 // crossrefDescription reads what a work says of itself.
 func crossrefDescription(w *doirecord.Work, e *plainxml.Element) {
-	w.Specific = map[bool]string{true: "", false: e.Get("type")}[e.Get("type") == "preprint"]
+	if w.Specific = e.Get("type"); w.Specific == "preprint" {
+		w.Specific = ""
+	}
 	w.Language = e.Get("language")
 	for _, c := range e.Children {
 		switch c.Name.Local {

@@ -71,7 +71,7 @@ func (p *purlPart) readXML(w *window) error {
 	if bytes.HasPrefix(text.peekText(3), []byte("\xef\xbb\xbf")) {
 		text.take(3)
 	}
-	b := &purlBatch{p: p, cut: xmlCutter{text}, domain: len(p.domains)}
+	b := &purlBatch{p: p, cut: xmlCutter{w: text}, domain: len(p.domains)}
 	p.domains = append(p.domains, purlDomain{})
 	return b.read()
 }

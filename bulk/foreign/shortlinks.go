@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
@@ -359,20 +360,31 @@ func (l *linkList) makeRow(row *bulk.Row) {
 	}
 	var all []said
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		var value any
-		if err := json.Unmarshal(members[name], &value); err != nil || value == nil || value == "" {
-			continue
+		c := said{name: name, field: l.k.columns[plainName(name)]}
+		if c.value = linkValue(members[name], c.field); c.value != "" {
+			all = append(all, c)
 		}
-		c := said{name: name, field: l.k.columns[plainName(name)], value: string(members[name])}
-		switch v := value.(type) {
-		case string:
-			c.value = v
-		case map[string]any: // later versions have the short URL in two forms
-			if text, ok := v["url"].(string); ok && c.field == fieldShort {
-				c.value = text
-			}
-		}
-		all = append(all, c)
 	}
 	l.k.make(l.s, row, all)
+}
+
+// linkValue returns what a member of a link says, whose text is valid JSON; "" if that is nothing.
+func linkValue(text json.RawMessage, field string) string {
+	switch first := text[0]; { // it has no white space around it
+	case first == '"' && bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text): // as almost all are
+		return string(text[1 : len(text)-1])
+	case first == '"':
+		var value string
+		_ = json.Unmarshal(text, &value) // which is valid
+		return value
+	case first == 'n':
+		return ""
+	case first == '{' && field == fieldShort: // later versions have the short URL in two forms
+		var forms map[string]any
+		_ = json.Unmarshal(text, &forms)
+		if url, ok := forms["url"].(string); ok {
+			return url
+		}
+	}
+	return string(text)
 }

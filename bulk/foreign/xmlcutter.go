@@ -12,6 +12,8 @@ import (
 // than one of both in memory. It is no judge of XML: each element that is cut out is read by plainxml afterwards.
 type xmlCutter struct {
 	w *window
+
+	names map[string]string // of elements, each once: a file has few
 }
 
 // The kinds of what an xmlCutter finds.
@@ -62,7 +64,7 @@ func (c *xmlCutter) next() (p xmlPiece, err error) {
 		if i := bytes.LastIndexByte(name, ':'); i >= 0 {
 			name = name[i+1:]
 		}
-		switch p.local, p.kind = string(name), xmlStart; {
+		switch p.local, p.kind = c.name(name), xmlStart; {
 		case bytes.HasPrefix(head, []byte("</")):
 			p.kind = xmlEnd
 		case bytes.HasSuffix(p.raw, []byte("/>")):
@@ -70,6 +72,24 @@ func (c *xmlCutter) next() (p xmlPiece, err error) {
 		}
 	}
 	return p, err
+}
+
+// maxNames is how many names of elements are kept.
+const maxNames = 1000
+
+// name returns the name of an element as text.
+func (c *xmlCutter) name(name []byte) string {
+	if text, ok := c.names[string(name)]; ok {
+		return text
+	}
+	text := string(name)
+	if c.names == nil {
+		c.names = make(map[string]string)
+	}
+	if len(c.names) < maxNames && len(text) <= maxNames {
+		c.names[text] = text
+	}
+	return text
 }
 
 // until passes over all up to a mark, and over the mark if it belongs to the piece. If it does not, the end of the text is an end
@@ -98,6 +118,9 @@ func (c *xmlCutter) until(mark string, with bool) ([]byte, error) {
 
 // tag passes over a tag. A > in the value of an attribute does not end it.
 func (c *xmlCutter) tag() ([]byte, error) {
+	if end := bytes.IndexByte(c.w.buf[c.w.pos:], '>'); end >= 0 && bytes.IndexByte(c.w.buf[c.w.pos:c.w.pos+end], '"') < 0 && bytes.IndexByte(c.w.buf[c.w.pos:c.w.pos+end], '\'') < 0 {
+		return c.w.take(end + 1), nil
+	}
 	quote := byte(0)
 	for i := 0; ; {
 		for ; c.w.pos+i < len(c.w.buf); i++ {

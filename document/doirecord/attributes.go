@@ -150,11 +150,15 @@ func agrees(name string, made, kept any) bool {
 	return true
 }
 
+// usualAttributes is how many attributes most records have, or some more.
+const usualAttributes = 24
+
 // attributesOf returns the attributes that the fields of a record say.
 func attributesOf(rec *stele.Record, doi string) map[string]any {
 	m := rec.Metadata
 	prefix, suffix, _ := strings.Cut(doi, "/")
-	a := map[string]any{"doi": doi, "prefix": prefix, "suffix": suffix, "isActive": rec.State == stele.Active}
+	a := make(map[string]any, usualAttributes)
+	a["doi"], a["prefix"], a["suffix"], a["isActive"] = doi, prefix, suffix, rec.State == stele.Active
 	put := func(name string, v any) {
 		if !isEmpty(v) {
 			a[name] = v
@@ -180,7 +184,9 @@ func attributesOf(rec *stele.Record, doi string) map[string]any {
 	}
 	put("language", m["language"])
 	put("version", m["version"])
-	put("rightsList", []any{map[string]any{"rights": m["rights"], "rightsUri": m["license"]}})
+	if m["rights"] != "" || m["license"] != "" {
+		put("rightsList", []any{map[string]any{"rights": m["rights"], "rightsUri": m["license"]}})
+	}
 	if m["subject"] != "" {
 		var list []any
 		for text := range strings.SplitSeq(m["subject"], "; ") {

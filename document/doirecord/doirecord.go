@@ -175,7 +175,14 @@ func prose(text string) string {
 	}, text)
 }
 
-func isProse(text string) bool { return utf8.ValidString(text) && strings.IndexFunc(text, isBad) < 0 }
+func isProse(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c >= utf8.RuneSelf || isBad(rune(c)) {
+			return utf8.ValidString(text) && strings.IndexFunc(text[i:], isBad) < 0
+		}
+	}
+	return true
+}
 
 func isBad(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0x202d || r == 0x202e
@@ -386,8 +393,11 @@ func same(a, b any) bool {
 
 // moment reads a time; the zero time if it is not one.
 func moment(text string) time.Time {
+	if text = strings.TrimSpace(text); text == "" { // as most works of Crossref have it: an attempt costs as much as a time
+		return time.Time{}
+	}
 	for _, layout := range [...]string{time.RFC3339Nano, "2006-01-02 15:04:05 MST", "2006-01-02T15:04:05", time.DateOnly} {
-		if t, err := time.Parse(layout, strings.TrimSpace(text)); err == nil && t.Year() > 0 {
+		if t, err := time.Parse(layout, text); err == nil && t.Year() > 0 {
 			return t.UTC()
 		}
 	}

@@ -29,7 +29,7 @@ func FromBatch(schemes *stele.Schemes, id stele.ID, elements []anvl.Element) (*s
 	rec := &stele.Record{ID: id, State: stele.Active}
 	var others []anvl.Element
 	for _, e := range elements {
-		name, value := strings.TrimSpace(e.Label), strings.TrimSpace(lineEnds.Replace(e.Value))
+		name, value := strings.TrimSpace(e.Label), strings.TrimSpace(lineFeeds(e.Value))
 		switch {
 		case value == "":
 		case name == Target && isOwnPage(schemes, id, value):

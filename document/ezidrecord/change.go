@@ -27,7 +27,7 @@ func ReadChange(elements []anvl.Element) (c Change, err error) {
 	var f stele.Report
 	given := make(map[string]bool, len(elements))
 	for _, e := range elements {
-		name, value := strings.TrimSpace(e.Label), strings.TrimSpace(lineEnds.Replace(e.Value))
+		name, value := strings.TrimSpace(e.Label), strings.TrimSpace(lineFeeds(e.Value))
 		switch {
 		case name == "":
 			f.Addf("", "ezid.label-empty", "empty label; give the element a name")
@@ -46,6 +46,14 @@ func ReadChange(elements []anvl.Element) (c Change, err error) {
 }
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+// lineFeeds returns a value whose lines end with line feeds. Almost none has another line end.
+func lineFeeds(value string) string {
+	if strings.IndexByte(value, '\r') < 0 {
+		return value
+	}
+	return lineEnds.Replace(value)
+}
 
 // internal reads an element that EZID itself has.
 func (c *Change) internal(f *stele.Report, name, value string) {

@@ -27,11 +27,12 @@ func Plain(text string, limits Limits) (*Element, bool) {
 		return nil, false
 	}
 	p := plain{text: text, limits: limits}
-	most := strings.Count(text, "<") // of elements
-	if limits.Elements >= 0 && int64(most) > 2*limits.Elements {
+	most := strings.Count(text, "<") - strings.Count(text, "</") // elements
+	if limits.Elements >= 0 && int64(most) > limits.Elements {
 		return nil, false
 	}
 	p.slab = make([]Element, 0, most)
+	p.given = make([]xml.Attr, 0, min(strings.Count(text, `="`), firstAttributes))
 	root := new(Element)
 	p.open = append(p.open, plainOpen{Element: root})
 	for p.at < len(text) {
@@ -77,10 +78,14 @@ type plain struct {
 	at     int
 	limits Limits
 	slab   []Element
+	given  []xml.Attr // attributes, those of one element after the other
 	open   []plainOpen
 	spaces []space
 	attrs  int64 // of all elements
 }
+
+// firstAttributes is for how many attributes there is room from the beginning.
+const firstAttributes = 64
 
 // plainOpen is an element that has not ended.
 type plainOpen struct {
@@ -215,6 +220,7 @@ const maxSpaces = 16
 
 // attributes reads a tag from after its name to its end, and reports whether the element has ended too.
 func (p *plain) attributes(e *Element) (empty, ok bool) {
+	first := len(p.given)
 	for {
 		spaced := p.at
 		for p.at < len(p.text) && (p.text[p.at] == ' ' || p.text[p.at] == '\t' || p.text[p.at] == '\n') {
@@ -246,7 +252,8 @@ func (p *plain) attributes(e *Element) (empty, ok bool) {
 			return false, false
 		}
 		p.at += n + 1
-		e.Attr = append(e.Attr, xml.Attr{Name: xml.Name{Space: prefix, Local: local}, Value: value})
+		p.given = append(p.given, xml.Attr{Name: xml.Name{Space: prefix, Local: local}, Value: value})
+		e.Attr = p.given[first:len(p.given):len(p.given)]
 		if prefix == "xmlns" {
 			p.spaces = append(p.spaces, space{local, value})
 		} else if prefix == "" && local == "xmlns" {
