@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -204,7 +205,7 @@ func (r *ezidXML) read() (item, error) {
 		return item{}, r.broken("a record")
 	}
 	line := w.line
-	text, size, err := r.upTo(recordEnd)
+	text, size, err := r.upTo("", recordEnd)
 	if err != nil {
 		return item{}, err
 	}
@@ -239,22 +240,22 @@ func (r *ezidXML) begin() error {
 		default:
 			return r.broken(recordsBegin)
 		}
-		if _, _, err := r.upTo(end); err != nil {
+		if _, _, err := r.upTo(end, ""); err != nil {
 			return err
 		}
 	}
 }
 
-// upTo returns all up to the end of a mark, and its size; of what is too long it returns nothing.
-func (r *ezidXML) upTo(mark string) (text []byte, size int, err error) {
+// upTo returns all up to the end of a mark, and its size; of what is too long it returns nothing. In comments, sections and instructions
+// a mark does not count; within is the end of that in which the text begins, and is a mark itself if there is none other.
+func (r *ezidXML) upTo(within, mark string) (text []byte, size int, err error) {
 	w := r.w
 	for from := 0; ; {
 		rest := w.buf[w.pos:]
-		if n := bytes.Index(rest[from:], []byte(mark)); n >= 0 {
-			n += from + len(mark)
-			return w.take(n), size + n, nil
+		from, within, text = xmlMark(rest, from, within, mark)
+		if text != nil {
+			return w.take(len(text)), size + len(text), nil
 		}
-		from = max(0, len(rest)-len(mark)+1)
 		if len(rest) > 2*maxRow {
 			w.take(from)
 			size, from = size+from, 0
@@ -263,10 +264,50 @@ func (r *ezidXML) upTo(mark string) (text []byte, size int, err error) {
 			if err := w.failure(); err != nil {
 				return nil, 0, err
 			}
-			return nil, 0, failf(stele.Invalid, "import.ezid-xml-cut-off", "{file} is cut off at line {line}: {mark} is missing there; get the rest of it", w.name, w.line, mark)
+			return nil, 0, failf(stele.Invalid, "import.ezid-xml-cut-off", "{file} is cut off at line {line}: {mark} is missing there; get the rest of it", w.name, w.line, cmp.Or(mark, within))
 		}
 	}
 }
+
+// xmlMark looks for a mark from a place on, and returns the text up to its end. If there is none yet, the text is nil, and the search goes
+// on from next, when there is more of the text, in what within ends.
+func xmlMark(rest []byte, from int, within, mark string) (next int, end string, text []byte) {
+	for {
+		if within != "" {
+			n := bytes.Index(rest[from:], []byte(within))
+			if n < 0 {
+				return max(from, len(rest)-len(within)+1), within, nil
+			}
+			from += n + len(within)
+			if mark == "" {
+				return from, within, rest[:from]
+			}
+			within = ""
+		}
+		n := bytes.IndexByte(rest[from:], '<')
+		if n < 0 {
+			return len(rest), "", nil
+		}
+		from += n
+		head := rest[from:]
+		switch {
+		case bytes.HasPrefix(head, []byte(mark)):
+			return from, "", rest[:from+len(mark)]
+		case len(head) < max(len(mark), len(sectionBegin)):
+			return from, "", nil
+		case bytes.HasPrefix(head, []byte("<!--")):
+			from, within = from+len("<!--"), "-->"
+		case bytes.HasPrefix(head, []byte(sectionBegin)):
+			from, within = from+len(sectionBegin), "]]>"
+		case bytes.HasPrefix(head, []byte("<?")):
+			from, within = from+len("<?"), "?>"
+		default:
+			from++
+		}
+	}
+}
+
+const sectionBegin = "<![CDATA["
 
 func (r *ezidXML) broken(want string) error {
 	w := r.w

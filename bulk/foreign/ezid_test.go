@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk/foreign"
 	"github.com/stele-id/stele/document/ezidrecord"
+	"github.com/stele-id/stele/internal/plainxml"
 )
 
 const datacite = `<resource xmlns="http://datacite.org/schema/kernel-4"><creators><creator><creatorName>Lima, A.</creatorName></creator></creators><titles><title>Rivers &amp; lakes</title></titles><publicationYear>2024</publicationYear></resource>`
@@ -186,4 +188,52 @@ func TestEZIDLong(t *testing.T) {
 func FuzzEZID(f *testing.F) {
 	fuzzFrom(f, []string{"ezid"}, "", ezidANVL, "_id,_status,datacite\nark:/99999/a,public,<resource/>\n",
 		`<?xml version="1.0"?><!-- x --><records><record identifier="ark:/99999/a"><element name="datacite"><resource/></element></record></records>`, "<records></records>", ":: \n\n#\n :: x")
+}
+
+// TestEZIDXMLMarks: the end of a record in a comment or a section is not its end.
+func TestEZIDXMLMarks(t *testing.T) {
+	const odd = `<record identifier="ark:/99999/a"><!-- </record> --><element name="note"><![CDATA[</record><!--]]></element></record>`
+	got, _, err := readFrom(t, "ezid", "", []byte("<records>"+odd+"\n"+`<record identifier="ark:/99999/b"><element name="note">x</element></record></records>`))
+	if err != nil || len(got) != 2 || !strings.Contains(got[0], `"note":"</record><!--"`) || !strings.Contains(got[1], `"ark:99999/b"`) {
+		t.Errorf("%q, %v", got, err)
+	}
+	long := strings.Repeat("</record>", 100_000) // each of which is one place to stop
+	got, _, err = readFrom(t, "ezid", "", []byte(`<records><record identifier="ark:/99999/a"><!-- `+long+` --><element name="note">x</element></record></records>`))
+	if err != nil || len(got) != 1 || !strings.Contains(got[0], `"note":"x"`) {
+		t.Errorf("%.200q, %v", got, err)
+	}
+}
+
+// FuzzEZIDXML: where all records of a file are read, a reader of XML finds the same records in the whole of it.
+func FuzzEZIDXML(f *testing.F) {
+	f.Add([]byte(`<record identifier="ark:/99999/a"><element name="note">x</element></record>` + "\n" + `<record identifier="ark:/99999/b"><element name="n">y</element></record>`))
+	f.Add([]byte(`<record identifier="ark:/99999/a"><!-- </record> --><element name="note"><![CDATA[</record>]]></element></record>`))
+	f.Add([]byte(`<record identifier="ark:/99999/a"><element name="x"><a><b>1</b></a></element></record><record identifier='ark:/99999/b'></record>`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		whole := "<records>" + string(text) + "</records>"
+		s, err := foreign.Open(opened(t, []byte(whole)), foreign.Options{System: "ezid", Format: foreign.EZIDXML, Schemes: known})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, _, err := rowsOf(t, s)
+		if err != nil {
+			return
+		}
+		var names []stele.ID
+		for _, row := range rows {
+			if row.Err != nil {
+				return
+			}
+			names = append(names, row.Record.ID)
+		}
+		root, err := plainxml.Parse(strings.NewReader(whole), plainxml.Limits{Bytes: 4 << 20, Token: 2 << 20, Depth: 65, Elements: 200_000})
+		if err != nil || len(root.Children) != len(names) {
+			t.Fatalf("%q: %v read, and %v, %v", whole, names, root, err)
+		}
+		for i, e := range root.Children {
+			if id, err := ezidrecord.ParseName(known, strings.TrimSpace(e.Get("identifier"))); err != nil || id != names[i] || e.Name.Local != "record" {
+				t.Fatalf("%q: %v instead of %v, %v", whole, names[i], id, err)
+			}
+		}
+	})
 }

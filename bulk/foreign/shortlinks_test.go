@@ -201,6 +201,11 @@ func TestKutt(t *testing.T) {
 	if len(report.Notes) != 1 || !strings.Contains(report.Notes[0].Error(), "has 3 of 55 links") {
 		t.Error(report.Notes)
 	}
+	const odd = `{"address":"a1","target":"https:\/\/example.org\/1","visit_count":1e999,"id":"","user":null,"more":{"a":[1]}}`
+	if got, _, err = readFrom(t, "kutt", "hdl:20.500.1/", []byte(odd)); err != nil {
+		t.Fatal(err)
+	}
+	check(t, got, []string{`{"id":"20.500.1/A1","targets":[{"url":"https://example.org/1"}],"metadata":{"kutt.more":"{\"a\":[1]}","kutt.visit_count":"1e999"}}`})
 	got, _, err = readFrom(t, "auto", "hdl:20.500.1/", []byte("address,target,created_at,visit_count\na1,https://example.org/1,2021-02-03 04:05:06+00,3\n"))
 	if err != nil {
 		t.Fatal(err)
