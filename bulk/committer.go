@@ -285,10 +285,17 @@ func (c *Committer) begin(ctx context.Context) (err error) {
 
 // namespace adds the namespace of a row, or changes it in an update.
 func (c *Committer) namespace(ctx context.Context, row *Row) error {
-	if row.RulesOnly && !c.Options.DryRun {
-		row.Err = c.setRules(ctx, row.Namespace)
+	return IngestNamespace(ctx, c.To, row, registrar.ImportOptions{Update: c.Options.Update, DryRun: c.Options.DryRun})
+}
+
+// IngestNamespace hands the namespace of a row to a registry, which adds it, or changes it in an update, and notes in the row what
+// became of it. An error is not about the row alone.
+func IngestNamespace(ctx context.Context, to Destination, row *Row, o registrar.ImportOptions) error {
+	if row.RulesOnly && !o.DryRun {
+		row.Err = setRules(ctx, to, row.Namespace, o.Update)
 	} else {
-		row.Err = c.To.IngestNamespace(ctx, row.Namespace, registrar.ImportOptions{Update: c.Options.Update, DryRun: c.Options.DryRun, Progress: row.Progress})
+		o.Progress = row.Progress
+		row.Err = to.IngestNamespace(ctx, row.Namespace, o)
 	}
 	if !row.Rejected() {
 		return nil
@@ -302,13 +309,13 @@ func (c *Committer) namespace(ctx context.Context, row *Row) error {
 
 // setRules changes the rules of a namespace in an update. All other settings stay as they are now: others may have changed them since the
 // import has read them.
-func (c *Committer) setRules(ctx context.Context, ns *stele.Namespace) error {
+func setRules(ctx context.Context, to Destination, ns *stele.Namespace, update bool) error {
 	same := false
-	_, err := c.To.SetNamespace(ctx, ns.Key(), 0, func(now *stele.Namespace) error {
+	_, err := to.SetNamespace(ctx, ns.Key(), 0, func(now *stele.Namespace) error {
 		next := *now
 		next.Rules = ns.Rules
 		same = bytes.Equal(registrar.AppendSettings(nil, now), registrar.AppendSettings(nil, &next))
-		if !same && !c.Options.Update {
+		if !same && !update {
 			return &stele.Error{Op: "import", Kind: stele.Conflict, Err: stele.Messagef("import.namespace-rules-differ", "the namespace {namespace} is there with other rules; only an update changes them", ns.Key())}
 		}
 		now.Rules = ns.Rules

@@ -106,7 +106,7 @@ var rooms = []room{
 	{folder: "registry/drill", may: ". document internal/disk registry registry/access store/postgres", tests: "auth registrar resolver scheme/all store/copy store/mem store/pebble"}, // a restore that is tried
 	{folder: "registry/frozen", may: ". bulk/bundle internal/disk namespaces registry transparency", tests: "auth registrar scheme/all store/mem store/pebble"},                        // a registry of a bundle
 	{folder: "registry", may: ". document/apijson internal/disk auth client outbound publish registrar resolver search secret store/* transparency", tests: "store/mem scheme/all"},
-	{folder: "bulk/job", may: ". auth bulk bulk/foreign registrar", tests: "store/mem scheme/all"},
+	{folder: "bulk/job", may: ". auth bulk bulk/foreign document registrar", tests: "store/mem scheme/all"},
 	{folder: "mail/digest", may: ". document/apijson auth bulk mail publish/zonekey registrar web", tests: "secret store/mem store/postgres scheme/all"},
 	{folder: "transparency/witness", may: ". internal/disk transparency", tests: "auth outbound registry scheme/all store/mem"},
 	{folder: "mail/mailtest"}, // a mail server for tests

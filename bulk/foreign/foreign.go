@@ -52,8 +52,11 @@ type Options struct {
 	TempDir    string            // where files are sorted; "" for the system's folder
 	Memory     int               // bytes that are sorted in memory; 0 for a usual size
 
-	// RecordsOnly says that rows of namespaces can't be written: rules of namespaces are refused.
-	RecordsOnly bool
+	// Root is the folder in an archive after which names begin, where folders are a part of names; "" if all of a path is.
+	Root string
+
+	// Work bounds how long it takes to find out what the folders of a tree answer; see [webrules.Options]. 0: as much as the command may use.
+	Work int
 
 	// Budget bounds what is read, decompressed; nil: nothing does.
 	Budget *bulk.Budget

@@ -159,8 +159,9 @@ func (s *Source) oboRows(base string, texts []treeFile) (rows []bulk.Row) {
 	slices.SortStableFunc(files, func(a, b *oboFile) int { return compareSpaces(a.idspace, b.idspace) })
 	tally := new(w3idTally)
 	comments := make(map[string]*oboEntry) // by directive
+	work := cmp.Or(s.o.Work, webrules.MaxTreeWork)
 	for _, f := range oboFolders(files) {
-		rows = append(rows, s.oboFolder(base, f, tally, comments)...)
+		rows = append(rows, s.oboFolder(base, f, tally, comments, &work)...)
 	}
 	rows = append(rows, s.oboSettle(files, tally)...)
 	s.tellW3ID(rows, tally)
@@ -235,7 +236,7 @@ func oboFolders(files []*oboFile) []*oboFolder {
 }
 
 // oboFolder returns the rows of a folder.
-func (s *Source) oboFolder(base string, f *oboFolder, tally *w3idTally, entries map[string]*oboEntry) (rows []bulk.Row) {
+func (s *Source) oboFolder(base string, f *oboFolder, tally *w3idTally, entries map[string]*oboEntry, work *int) (rows []bulk.Row) {
 	var list []*webrules.Rule
 	var of []*oboEntry
 	shares, patterns := false, 0
@@ -264,7 +265,7 @@ func (s *Source) oboFolder(base string, f *oboFolder, tally *w3idTally, entries 
 	for _, e := range f.shared {
 		shares = add(e, oboRoot) || shares
 	}
-	o := webrules.Options{Schemes: s.o.Schemes, Base: base + escapePath(f.path[len(oboRoot):]), Path: f.path}
+	o := webrules.Options{Schemes: s.o.Schemes, Base: base + escapePath(f.path[len(oboRoot):]), Path: f.path, Work: work}
 	result := webrules.Compile(list, o)
 	idle := make(map[*webrules.Rule]bool)
 	for _, r := range result.Idle {

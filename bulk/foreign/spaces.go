@@ -9,7 +9,7 @@ import (
 
 // addsSpaces reports whether namespaces are made for names that none has.
 func (s *Source) addsSpaces() bool {
-	return s.o.Namespaces && s.system.Spaces && s.o.Find != nil && !s.o.RecordsOnly
+	return s.o.Namespaces && s.system.Spaces && s.o.Find != nil
 }
 
 // addSpaces puts the row of a new namespace before the first record that no namespace has, in the files of systems that do not list

@@ -34,7 +34,7 @@ func tarName(head []byte) string {
 // readTree reads files, and the archives among them, of which it takes the files that are wanted.
 func (s *Source) readTree(texts []*window, archive Format, wanted func(base string) bool) (list []treeFile, err error) {
 	room := maxTreeText
-	var unended []string
+	var unended, outside []string
 	read := func(in io.Reader, name string) (string, error) {
 		text, err := readAll(in, name, &room)
 		if n := len(text); n > 0 && text[n-1] != '\n' && !strings.EqualFold(path.Base(name), "readme.md") {
@@ -65,12 +65,20 @@ func (s *Source) readTree(texts []*window, archive Format, wanted func(base stri
 			if len(list) == maxTreeFiles {
 				return nil, failf(stele.Invalid, "import.archive-files-too-many", "{file} has more than {most} files; import its folders one by one", w.name, maxTreeFiles)
 			}
-			text, err := read(in, h.Name)
+			name, inside := s.belowRoot(path.Clean(strings.TrimPrefix(h.Name, "./")))
+			if !inside {
+				outside = append(outside, name)
+				continue
+			}
+			text, err := read(in, name)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, treeFile{path.Clean(strings.TrimPrefix(h.Name, "./")), text})
+			list = append(list, treeFile{name, text})
 		}
+	}
+	if len(outside) > 0 {
+		s.note("import.tree-outside-root", "{count} files are not in the folder {folder}, and are left out, such as {file}", len(outside), s.o.Root, outside[0])
 	}
 	for i, name := range unended {
 		if left := len(unended) - i; i == maxUnended && left > 1 {
@@ -80,6 +88,18 @@ func (s *Source) readTree(texts []*window, archive Format, wanted func(base stri
 		s.note("import.file-unended", "{file} does not end with a line end; check its last row", name)
 	}
 	return list, nil
+}
+
+// belowRoot returns the path of a file after the folder at which names begin, and whether it is in that folder.
+func (s *Source) belowRoot(name string) (string, bool) {
+	root := strings.Trim(s.o.Root, "/")
+	if root == "" {
+		return name, true
+	}
+	if rest, ok := strings.CutPrefix(name, root+"/"); ok {
+		return rest, true
+	}
+	return name, false
 }
 
 // maxUnended is how many files are named of those that may be cut off.

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -138,7 +139,7 @@ func w3idFolders(files []treeFile) (list []*w3idFolder) {
 
 // w3idRows returns the namespaces and records of all folders.
 func (s *Source) w3idRows(base string, folders []*w3idFolder, tally *w3idTally) (rows []bulk.Row) {
-	work, inherited := webrules.MaxTreeWork, webrules.MaxInherited
+	work, inherited := cmp.Or(s.o.Work, webrules.MaxTreeWork), webrules.MaxInherited
 	sources := make([]*webrules.Source, len(folders))
 	answered := make(map[*webrules.Source]string) // by folder: the file of a folder above, whose rules answer in it
 	var above []int
@@ -333,9 +334,6 @@ func (s *Source) w3idNamespace(f *w3idFolder, o webrules.Options, result *webrul
 		line = result.Lines[0]
 	}
 	switch have := s.o.Find(key); {
-	case s.o.RecordsOnly && len(result.Rules) > 0:
-		return s.withoutRules(f, line, result, tally, stele.Messagef("import.w3id-rules-by-command",
-			"{rules} rules of the namespace {namespace} are not imported here; 'stele import --from w3id --update' imports them", len(result.Rules), key.Prefix))
 	case have != nil: // also without rules: an import that continues counts rows, and must find as many as when it began
 		clone := *have
 		ns, registered = &clone, len(result.Rules) > 0

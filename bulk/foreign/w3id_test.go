@@ -449,18 +449,6 @@ func TestW3IDUpdate(t *testing.T) {
 	}
 }
 
-// TestW3IDRecordsOnly: where namespaces can't be written, rules are refused, and the share that is told does not count them.
-func TestW3IDRecordsOnly(t *testing.T) {
-	s := newW3ID(t)
-	files := map[string]string{"a/.htaccess": "RewriteEngine on\nRewriteRule ^x$ https://example.org/1 [R=302,L]\nRewriteRule ^T_([0-9]+)$ https://example.org/$1 [R=302,L]\n"}
-	s.load("w3id", files, foreign.Options{Namespaces: true, RecordsOnly: true}, bulk.FileOptions{})
-	notes := errors.Join(s.report.Notes...).Error()
-	if s.counts != (bulk.Counts{New: 1, Rejected: 1}) || !strings.Contains(notes, "1 of 2 redirects were read") || strings.Contains(notes, "rules stand") ||
-		!strings.Contains(s.rejects.String(), "# line 3: 1 rules of the namespace https://w3id.org/a/ are not imported here") {
-		t.Errorf("%+v\n%s\n%s", s.counts, notes, &s.rejects)
-	}
-}
-
 // TestW3IDExampleHasRecord: a name with a record is not an example of a rule that is for it, too.
 func TestW3IDExampleHasRecord(t *testing.T) {
 	s := newW3ID(t)

@@ -48,6 +48,7 @@ const (
 	jobCells    = registrar.WorkCells + "job "    // a job
 	leaseCells  = registrar.WorkCells + "lease "  // which server works on it; there is one while the job is open
 	partCells   = registrar.WorkCells + "part "   // what a job did to some rows
+	ruleCells   = registrar.WorkCells + "rules "  // the rules that a namespace had before a job changed them
 )
 
 // Options are what a Board needs. Rand is crypto/rand's Reader if nil.

@@ -69,7 +69,13 @@ func (b *Board) keepFiles(ctx context.Context, u *Upload, next func() (string, i
 			break
 		}
 		if err != nil {
-			return refuse(stele.Invalid, "upload.cut-off", "the file did not arrive whole; send it again")
+			return errCutOff()
+		}
+		if len(files) == 0 {
+			var tree bool
+			if in, tree = isTree(u, name, in); tree {
+				return b.keepTree(ctx, u, name, in, next)
+			}
 		}
 		name = shortName(name)
 		if len(files) > 0 {
@@ -79,7 +85,7 @@ func (b *Board) keepFiles(ctx context.Context, u *Upload, next func() (string, i
 			return err
 		}
 		before := u.Size
-		if err := b.keepPieces(ctx, u, in); err != nil {
+		if err := b.keepPieces(ctx, u, in, refusePacked); err != nil {
 			return err
 		}
 		files = append(files, UploadFile{Name: name, Size: u.Size - before})

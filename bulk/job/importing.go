@@ -73,23 +73,26 @@ func (w *working) importPart(ctx context.Context, rows []*bulk.Row, file *rowsOf
 		return err
 	}
 	for _, row := range rows {
-		if row.Namespace != nil {
+		if row.Namespace != nil && !file.hasRules() {
 			row.Err = errNamespaceRow
 		}
 	}
 	if kept, err = w.nameRows(user, name, kept, &p, rows, file.pool); err != nil {
 		return err
 	}
-	if err := w.writeRows(user, rows, file); err != nil {
+	if err := w.writeAll(user, rows, file); err != nil {
 		return err
 	}
-	w.resumed = false
+	w.resumed, w.before = false, nil
 	counts := w.job.Counts
 	p = part{}
 	for _, row := range rows {
 		o := Outcome{Line: row.Line, Kind: kindOf(row)}
 		if row.Record != nil && !(row.Nameless && row.Rejected()) {
 			o.ID = row.Record.ID.String()
+		}
+		if row.Namespace != nil {
+			o.ID, o.Space = row.Namespace.Key().String(), true
 		}
 		if o.Kind == Refused {
 			o.Problems = problemsOf(row.Err)
@@ -255,13 +258,15 @@ func (w *working) writeRows(ctx context.Context, rows []*bulk.Row, file *rowsOf)
 // notWritten returns the rows that are to be written, and the versions that an earlier attempt gave
 // to some of them.
 func (w *working) notWritten(ctx context.Context, rows []*bulk.Row) (todo []*bulk.Row, versions map[*bulk.Row]uint64, err error) {
-	var before map[string]bool // names that rows before this one wrote; their versions are not of this row
 	if w.resumed {
-		if before, err = w.writtenBefore(ctx); err != nil {
-			return nil, nil, err
+		if w.before == nil {
+			if w.before, err = w.writtenBefore(ctx); err != nil {
+				return nil, nil, err
+			}
 		}
 		versions = make(map[*bulk.Row]uint64)
 	}
+	before := w.before
 	for _, row := range rows {
 		if row.Err != nil {
 			continue
@@ -294,7 +299,7 @@ func (w *working) notWritten(ctx context.Context, rows []*bulk.Row) (todo []*bul
 func (w *working) writtenBefore(ctx context.Context) (map[string]bool, error) {
 	names := make(map[string]bool)
 	err := w.Board.Outcomes(ctx, &w.job, func(o Outcome) bool {
-		if o.Kind == New || o.Kind == Changed {
+		if !o.Space && (o.Kind == New || o.Kind == Changed) {
 			names[o.ID] = true
 		}
 		return true

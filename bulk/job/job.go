@@ -58,6 +58,7 @@ type Job struct {
 	Of       string            `json:"of,omitempty"`      // of a revert: the job that it reverts
 	UndoneBy string            `json:"undone-by,omitempty"`
 	Problem  *Problem          `json:"problem,omitempty"` // why it failed
+	Notes    []Problem         `json:"notes,omitempty"`   // what of a file of another system is not in its rows
 	Log      []Event           `json:"log,omitempty"`
 }
 
@@ -67,6 +68,9 @@ type Event struct {
 	What   string    `json:"what"`             // "began", "resumed", "cancelled", "done", "failed"
 	Server string    `json:"server,omitempty"` // that worked on it
 }
+
+// maxJobNotes is how many notes are kept of a job, which is written again after each of its parts.
+const maxJobNotes = 50
 
 // maxLog is how many events are kept of a job.
 const maxLog = 50
@@ -132,8 +136,9 @@ func cut(text string) string {
 
 // Outcome is what became of a row or a record.
 type Outcome struct {
-	Line     int       `json:"line,omitempty"` // of an import
-	ID       string    `json:"id,omitempty"`   // "" if the row has no name
+	Line     int       `json:"line,omitempty"`  // of an import
+	Space    bool      `json:"space,omitempty"` // it is the rules of a namespace, and no record
+	ID       string    `json:"id,omitempty"`    // "" if the row has no name; the key of a namespace
 	Kind     Kind      `json:"kind"`
 	Problems []Problem `json:"problems,omitempty"` // why it was refused
 }
@@ -155,8 +160,8 @@ type lease struct {
 
 // Start makes a job of an upload of the caller, with as many rows as were judged. The upload
 // belongs to the job then: it can't be started twice. Conflict if the upload is not as the caller
-// judged it, because it is read in another way since.
-func (b *Board) Start(ctx context.Context, judged *Upload, rows int) (Job, error) {
+// judged it, because it is read in another way since. The job keeps the notes of the judgement.
+func (b *Board) Start(ctx context.Context, judged *Upload, rows int, notes ...error) (Job, error) {
 	id := judged.ID
 	u, before, err := b.getUpload(ctx, id)
 	switch {
@@ -166,6 +171,9 @@ func (b *Board) Start(ctx context.Context, judged *Upload, rows int) (Job, error
 		return Job{}, refuse(stele.Conflict, "upload.changed-meanwhile", "this file was used or changed at the same time; look again")
 	}
 	j := Job{Task: Import, Label: u.Name, Total: rows, Upload: &u}
+	for _, note := range notes[:min(len(notes), maxJobNotes)] {
+		j.Notes = append(j.Notes, problemOf("", note))
+	}
 	err = b.begin(ctx, &j, stele.CellChange{Name: uploadCells + id, Before: before})
 	return j, err
 }
@@ -368,6 +376,9 @@ func (b *Board) removeJob(ctx context.Context, j *Job) error {
 		return err
 	}
 	if err := b.remove(ctx, partCells+j.ID); err != nil {
+		return err
+	}
+	if err := b.remove(ctx, ruleCells+j.ID); err != nil {
 		return err
 	}
 	return b.remove(ctx, jobCells+j.ID)

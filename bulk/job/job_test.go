@@ -82,7 +82,7 @@ type place struct {
 func server(t *testing.T, store stele.Store, now *atomic.Int64) *place {
 	t.Helper()
 	clock := func() time.Time { return time.Unix(now.Load(), 0) }
-	schemes, err := all.New(all.Config{Now: clock})
+	schemes, err := all.New(all.Config{Now: clock, PURLHosts: []string{"w3id.org"}})
 	if err != nil {
 		t.Fatal(err)
 	}

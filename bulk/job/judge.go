@@ -72,7 +72,9 @@ type Row struct {
 	Line    int
 	Kind    Kind
 	Text    []byte // as it stands there
-	Name    string // "" if a name will be made, or if the row can't be read
+	Name    string // "" if a name will be made, or if the row can't be read; the prefix of a namespace
+	Space   bool   // the row is the rules of a namespace
+	Rules   int    // that the namespace gets
 	Title   string
 	URL     string
 	Changes []registrar.FieldChange // of a record that exists
@@ -158,12 +160,19 @@ func (b *Board) judge(ctx context.Context, u *Upload, j *Judgement) error {
 	minting := b.mayMint(ctx, file.pool)
 	_, err = bulk.Judge(ctx, b.o.Registrar, file.rows, file.explain, bulk.JudgeOptions{Update: u.Update, Keep: file.keep, KeepTypes: file.leftOut, Each: func(rows []bulk.Row) {
 		for i := range rows {
+			if rows[i].Namespace != nil && file.hasRules() {
+				j.addSpace(&rows[i], b.rulesOf(ctx, rows[i].Namespace.Key()))
+				continue
+			}
 			j.add(&rows[i], minting)
 		}
 		if len(j.Rows) > MaxRows {
 			stop(errTooManyRows)
 		}
 	}})
+	if err == nil && context.Cause(ctx) == nil {
+		j.Notes, err = file.told()
+	}
 	err = errors.Join(err, file.close())
 	if cause := context.Cause(ctx); errors.Is(cause, errTooManyRows) || len(j.Rows) > MaxRows {
 		return &stele.Error{Op: "bulk change", Kind: stele.Invalid, Err: errTooManyRows}
@@ -171,7 +180,7 @@ func (b *Board) judge(ctx context.Context, u *Upload, j *Judgement) error {
 	if err != nil {
 		return err
 	}
-	j.Encoding, j.Notes = bulk.UTF8, file.notes()
+	j.Encoding = bulk.UTF8
 	if file.text != nil && file.text.Unended() {
 		j.Notes = append(j.Notes, bulk.Unended(u.Name))
 	}
@@ -233,6 +242,8 @@ func kindOf(row *bulk.Row) Kind {
 		return Unchanged
 	case row.Err != nil:
 		return Refused
+	case row.RulesOnly: // of a namespace that is there
+		return Changed
 	case row.Record != nil && row.Record.Version > 1 && row.Earlier == nil: // with earlier versions it is a new record, too
 		return Changed
 	}

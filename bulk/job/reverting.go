@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/stele-id/stele"
@@ -11,6 +12,7 @@ import (
 // Preview of a revert, before anything is written.
 type Preview struct {
 	Withdrawn, Reverted, Left int
+	Rules, RulesLeft          int                    // namespaces that get their former rules, and those whose rules were changed since
 	First                     []registrar.RevertStep // some of those that are left, and then others
 }
 
@@ -45,7 +47,10 @@ func (b *Board) previewRevert(ctx context.Context, j *Job, p *Preview) error {
 	p.Withdrawn, p.Reverted, p.Left = result.Withdrawn, result.Reverted, result.Left
 	p.First = append(p.First, others...)
 	p.First = p.First[:min(len(p.First), firstSteps)]
-	return err
+	if err != nil {
+		return err
+	}
+	return b.previewRules(ctx, j, p)
 }
 
 // renewing is a context whose user is judged anew while a call of the registrar that takes long uses
@@ -72,6 +77,9 @@ func (r *renewing) renew(w *working) error {
 // Value returns a value of the context, such as the user.
 func (r *renewing) Value(key any) any { return (*r.now.Load()).Value(key) }
 
+// toldOf names what an outcome is of: a record and a namespace may have the same name.
+func toldOf(o *Outcome) string { return strconv.FormatBool(o.Space) + " " + o.ID }
+
 // revert undoes what another job did. The registrar keeps how far it is. A server that died may have
 // undone records that are not in the outcomes of the job, so the registrar tells of them again.
 func (w *working) revert(ctx context.Context) error {
@@ -86,7 +94,7 @@ func (w *working) revert(ctx context.Context) error {
 	told := make(map[string]Kind)
 	if w.resumed {
 		if err := w.Board.Outcomes(ctx, &w.job, func(o Outcome) bool {
-			told[o.ID] = o.Kind
+			told[toldOf(&o)] = o.Kind
 			return true
 		}); err != nil {
 			return err
@@ -100,7 +108,7 @@ func (w *working) revert(ctx context.Context) error {
 		counts := w.job.Counts
 		for _, o := range steps {
 			counts.add(o.Kind)
-			if told[o.ID] == Refused { // before; it is counted once
+			if told[toldOf(&o)] == Refused { // before; it is counted once
 				counts.Refused--
 			}
 		}
@@ -124,20 +132,31 @@ func (w *working) revert(ctx context.Context) error {
 		}
 		return user.renew(w)
 	}
+	add := func(o Outcome) error {
+		if steps = append(steps, o); len(steps) < partRows {
+			return nil
+		}
+		return flush()
+	}
 	result, err := w.Board.o.Registrar.RevertImport(user, of.Import, registrar.RevertOptions{Retell: w.resumed}, func(step registrar.RevertStep) error {
 		// What an earlier attempt had to leave may be undone by this one.
-		if kind := told[step.ID.String()]; kind == Changed || kind == Refused && step.Status == registrar.RevertLeft {
+		if kind := told[toldOf(&Outcome{ID: step.ID.String()})]; kind == Changed || kind == Refused && step.Status == registrar.RevertLeft {
 			return ctx.Err()
 		}
 		o := Outcome{ID: step.ID.String(), Kind: Changed}
 		if step.Status == registrar.RevertLeft {
 			o.Kind, o.Problems = Refused, []Problem{problemOf("", step.Err)}
 		}
-		if steps = append(steps, o); len(steps) < partRows {
-			return nil
-		}
-		return flush()
+		return add(o)
 	})
+	if err == nil {
+		err = w.revertRules(user, of.ID, func(o Outcome) error {
+			if told[toldOf(&o)] == o.Kind {
+				return ctx.Err()
+			}
+			return add(o)
+		})
+	}
 	if err == nil {
 		err = flush()
 	}

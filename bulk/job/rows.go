@@ -40,6 +40,7 @@ type rowsOf struct {
 
 	text   *bulk.Reader    // nil if the file comes from another system
 	source *foreign.Source // nil unless it does
+	tree   *Tree           // nil unless it is a folder
 }
 
 // rows opens an upload for reading. The caller has the rights with which it is written.
@@ -55,7 +56,7 @@ func (b *Board) rows(ctx context.Context, u *Upload, s *bulk.Survey) (*rowsOf, e
 			return nil, err
 		}
 		// Only an administrator may say when records were made, and by whom.
-		return &rowsOf{rows: source, all: bulk.All(source), explain: explainForeign(cmp.Or(u.Name, f.Name)), keep: auth.From(ctx).Admin, leftOut: new(foreign.Options).LeftOut(), source: source}, nil
+		return &rowsOf{rows: source, all: bulk.All(source), explain: explainForeign(cmp.Or(u.Name, f.Name)), keep: auth.From(ctx).Admin, leftOut: new(foreign.Options).LeftOut(), source: source, tree: u.Tree}, nil
 	}
 	format, pool, err := b.format(ctx, u, s)
 	if err != nil {
@@ -83,15 +84,11 @@ func (b *Board) open(ctx context.Context, u *Upload, files []*bulk.File) (*forei
 		have[ns.Prefix], found[ns.Key()] = true, ns
 	}
 	source, err := foreign.Open(files, foreign.Options{
-		System: u.System, Prefix: u.Prefix, Format: foreign.Auto, Schemes: b.o.Schemes, Merges: u.Update, Memory: MaxUpload, RecordsOnly: true,
+		System: u.System, Prefix: u.Prefix, Format: foreign.Auto, Schemes: b.o.Schemes, Merges: u.Update, Memory: MaxUpload,
+		Namespaces: u.Spaces && (u.Tree != nil || foreign.IsTree(u.System)), Root: u.Root, Work: treeWork,
 		Budget: bulk.NewBudget(ctx, maxText),
 		Has:    func(prefix string) bool { return have[prefix] }, Find: func(key stele.NamespaceKey) *stele.Namespace { return found[key] },
 	})
-	// To find out what a tree of folders answers takes long, and its rules are not for a sheet of names.
-	if err == nil && source.System().Tree != nil {
-		err = refuse(stele.Invalid, "upload.is-tree", "files of {system} stand in folders and bring rules; import them with 'stele import'", source.System().Title)
-		return nil, errors.Join(err, source.Close())
-	}
 	return source, err
 }
 
@@ -114,8 +111,17 @@ func (r *rowsOf) notes() (list []error) {
 	for _, prefix := range report.Missing {
 		list = append(list, stele.Messagef("upload.prefix-without-namespace", "the prefix {prefix} has no namespace here; make it on the page of namespaces", prefix))
 	}
-	return append(list, report.Notes...)
+	for _, note := range report.Notes {
+		if m, ok := errors.AsType[*stele.Message](note); ok && m.Code == "import.rules-stay" { // as the command does it; a job undoes rules
+			continue
+		}
+		list = append(list, note)
+	}
+	return list
 }
+
+// hasRules reports whether the file may bring rules of namespaces. Those of other systems bring minters, which are for the command.
+func (r *rowsOf) hasRules() bool { return r.source != nil && r.source.System().Tree != nil }
 
 // textOf returns a row as it stands in the file.
 func textOf(row *bulk.Row) []byte {

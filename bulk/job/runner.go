@@ -138,6 +138,8 @@ type working struct {
 	job     Job
 	resumed bool // an earlier attempt may have done the next step
 
+	before map[string]bool // after a resumption: names that rows before the next one wrote; their versions are not of that row
+
 	mu    sync.Mutex
 	lease []byte    // the value of its cell
 	until time.Time // it ends, by the clock of this server

@@ -16,6 +16,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/bulk/foreign"
 	"github.com/stele-id/stele/registrar/minting"
 )
 
@@ -29,6 +30,7 @@ type Upload struct {
 	Created time.Time `json:"created"`
 
 	Files []UploadFile `json:"files,omitempty"` // nil if there is one
+	Tree  *Tree        `json:"tree,omitempty"`  // of a folder; nil for other files
 	Settings
 }
 
@@ -40,6 +42,8 @@ type Settings struct {
 	Namespace string        `json:"namespace,omitempty"` // in which rows without names get them; "": each row needs a name
 	Update    bool          `json:"update,omitempty"`    // rows may change names that exist
 	System    string        `json:"system,omitempty"`    // that the file comes from, or foreign.Auto; "": it is a sheet, or lines of JSON
+	Root      string        `json:"root,omitempty"`      // the folder in a tree after which names begin
+	Spaces    bool          `json:"spaces,omitempty"`    // namespaces are made that the rules of a tree need
 	Prefix    string        `json:"prefix,omitempty"`    // stands before names that are not identifiers in the file of a system
 }
 
@@ -89,19 +93,24 @@ func (b *Board) mayUpload(ctx context.Context, user string) error {
 	return nil
 }
 
-// keepPieces keeps the bytes of a file of an upload.
-func (b *Board) keepPieces(ctx context.Context, u *Upload, in io.Reader) error {
+// errCutOff says that the browser or the network has stopped.
+func errCutOff() error {
+	return refuse(stele.Invalid, "upload.cut-off", "the file did not arrive whole; send it again")
+}
+
+// keepPieces keeps the bytes of a file of an upload, after its beginning was judged.
+func (b *Board) keepPieces(ctx context.Context, u *Upload, in io.Reader, judge func(head []byte) error) error {
 	for begins := true; ; begins = false {
 		piece := make([]byte, pieceBytes)
 		n, err := io.ReadFull(in, piece)
 		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		switch {
 		case err != nil && !end:
-			return refuse(stele.Invalid, "upload.cut-off", "the file did not arrive whole; send it again")
+			return errCutOff()
 		case u.Size+n > MaxUpload:
 			return refuse(stele.Invalid, "upload.too-large", "the file has more than {most} bytes; divide it, or import it with 'stele import'", MaxUpload)
 		case begins:
-			if err := refusePacked(piece[:n]); err != nil {
+			if err := judge(piece[:n]); err != nil {
 				return err
 			}
 		}
@@ -196,6 +205,9 @@ func (b *Board) SetUpload(ctx context.Context, id string, s Settings) error {
 	u, before, err := b.getUpload(ctx, id)
 	if err != nil {
 		return err
+	}
+	if u.Tree != nil && s.System != string(foreign.Auto) && !foreign.IsTree(s.System) {
+		return refuse(stele.Invalid, "upload.tree-is-not-a-sheet", "a folder was sent, which is read as one of w3id.org or of the OBO Foundry; choose one of them, or send the files one by one")
 	}
 	if u.Files != nil && s.System == "" {
 		return &stele.Error{Op: "bulk change", Kind: stele.Invalid, Err: errSheets}

@@ -56,7 +56,7 @@ func newSite(t *testing.T, change ...func(*Options)) *site {
 	s := &site{t: t, now: time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC), admin: auth.With(t.Context(), auth.Local())}
 	clock := func() time.Time { return s.now }
 	store := mem.New(clock)
-	schemes := must(all.New(all.Config{Now: clock, PURLHosts: []string{"purl.org"}}))(t)
+	schemes := must(all.New(all.Config{Now: clock, PURLHosts: []string{"purl.org", "w3id.org", "purl.obolibrary.org"}}))(t)
 	s.names = schemes
 	directory := auth.NewDirectory(store, clock)
 	s.store, s.secrets = store, secret.NewRing(secret.Text{Keep: "stele-secret-key-1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8", Name: "the test"})

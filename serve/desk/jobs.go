@@ -69,6 +69,9 @@ func (c *call) showJob() error {
 	if j.Problem != nil {
 		v.Problem = c.language.Problem(j.Problem.Err())
 	}
+	for i := range j.Notes {
+		v.Notes = append(v.Notes, c.language.Problem(j.Notes[i].Err()))
+	}
 	if j.Done > 0 {
 		v.Result = jobURL(j.ID) + "/result.csv"
 	}
@@ -108,7 +111,9 @@ func (c *call) refusedRows(v *deskpage.Job, j *job.Job) error {
 	return c.h.o.Jobs.Outcomes(c.ctx, j, func(o job.Outcome) bool {
 		if o.Kind == job.Refused {
 			row := deskpage.ManyRow{Line: o.Line, Name: o.ID, Kind: string(o.Kind), Problems: c.keptSentences(o.Problems)}
-			if id, err := c.h.o.Schemes.Parse(o.ID); err == nil {
+			if key, err := c.h.o.Registrar.ParsePrefix(o.ID); err == nil && o.Space {
+				row.NameURL = rulesURL(key)
+			} else if id, err := c.h.o.Schemes.Parse(o.ID); err == nil {
 				row.NameURL = recordURL(id)
 			}
 			v.Rows = append(v.Rows, row)
@@ -246,7 +251,7 @@ func (c *call) undoPage(status int, problems ...deskpage.Problem) error {
 		return err
 	}
 	v := &deskpage.Undo{Frame: c.frame("undo.title", "many"), URL: jobURL(j.ID), Name: c.jobRow(&j).Name, Withdrawn: p.Withdrawn, Reverted: p.Reverted, Left: p.Left,
-		All: p.Withdrawn + p.Reverted, Typed: deskpage.Field{ID: "number", Name: "number"}}
+		Rules: p.Rules, RulesLeft: p.RulesLeft, All: p.Withdrawn + p.Reverted + p.Rules, Typed: deskpage.Field{ID: "number", Name: "number"}}
 	v.Confirm, v.Problems = v.All > great, problems
 	for _, step := range p.First {
 		s := deskpage.UndoStep{ID: step.ID.String(), URL: recordURL(step.ID), Text: c.language.Text("undo-step." + step.Status)}
@@ -269,7 +274,7 @@ func (c *call) undo() error {
 	if err != nil {
 		return err
 	}
-	all := p.Withdrawn + p.Reverted
+	all := p.Withdrawn + p.Reverted + p.Rules
 	if all > great {
 		if !isTyped(c.r.PostForm.Get("number"), all) {
 			return c.undoPage(http.StatusUnprocessableEntity, deskpage.Problem{Field: "number", Text: c.language.Text("many.type-number", "number", all)})
@@ -278,7 +283,7 @@ func (c *call) undo() error {
 			return err
 		}
 	}
-	made, err := c.h.o.Jobs.StartRevert(c.ctx, id, all+p.Left)
+	made, err := c.h.o.Jobs.StartRevert(c.ctx, id, all+p.Left+p.RulesLeft)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -42,7 +41,7 @@ func (c *call) manyForm(values url.Values) (*deskpage.Many, error) {
 	v := &deskpage.Many{
 		Frame: c.frame("many.title", "many"), Choice: choice, Update: values.Get("update") == "yes",
 		Systems: c.systems(values.Get("system")), Prefix: deskpage.Field{ID: "prefix", Name: "prefix", Value: values.Get("prefix")},
-		Text: deskpage.Field{ID: "text", Name: "text", Value: values.Get("text")}, File: deskpage.Field{ID: "file", Name: "file"},
+		Text: deskpage.Field{ID: "text", Name: "text", Value: values.Get("text")}, File: deskpage.Field{ID: "file", Name: "file"}, Folder: deskpage.Field{ID: "folder", Name: "folder"}, Spaces: values.Get("spaces") == "yes",
 		Most: strconv.Itoa(job.MaxUpload>>20) + " MB", MostRows: job.MaxRows,
 	}
 	open, err := c.h.o.Jobs.Uploads(c.ctx)
@@ -99,6 +98,7 @@ func (c *call) preview(status int, u *job.Upload, problems ...deskpage.Problem) 
 		Namespace: u.Namespace, Choice: choice, Mine: Root + "many/" + u.ID, Seen: u.Mark(),
 		Systems: c.systems(u.System), Prefix: deskpage.Field{ID: "prefix", Name: "prefix", Value: u.Prefix}}
 	v.Problems = problems
+	c.showTree(v, u)
 	for _, e := range bulk.Encodings() {
 		v.Encodings = append(v.Encodings, deskpage.Option{Value: string(e), Text: c.language.Text("encoding." + string(e)), Chosen: e == u.Encoding})
 	}
@@ -144,6 +144,12 @@ func (c *call) importCommand(u *job.Upload, v *deskpage.Preview) string {
 		file, flags = "FILE", " --from "+u.System
 		if u.Files != nil {
 			file = "FILE..."
+		}
+		if u.Tree != nil {
+			file = "FOLDER"
+		}
+		if u.Spaces {
+			flags += " --create-namespaces"
 		}
 		if u.Prefix != "" {
 			flags += " --prefix '" + strings.ReplaceAll(u.Prefix, "'", `'\''`) + "'"
@@ -272,7 +278,7 @@ func (c *call) startImport(u *job.Upload) error {
 			return err
 		}
 	}
-	made, err := c.h.o.Jobs.Start(c.ctx, u, j.All())
+	made, err := c.h.o.Jobs.Start(c.ctx, u, j.All(), j.Notes...)
 	if err != nil {
 		return err
 	}
@@ -283,7 +289,9 @@ func (c *call) startImport(u *job.Upload) error {
 // manyRow returns a row as the page shows it.
 func (c *call) manyRow(row *job.Row) deskpage.ManyRow {
 	v := deskpage.ManyRow{Line: row.Line, Title: row.Title, URL: row.URL, Name: row.Name, Kind: string(row.Kind), Result: c.language.Text("row-kind." + string(row.Kind))}
-	if id, err := c.h.o.Schemes.Parse(row.Name); err == nil && (row.Kind == job.Changed || row.Kind == job.Unchanged) {
+	if row.Space {
+		c.treeRow(&v, row)
+	} else if id, err := c.h.o.Schemes.Parse(row.Name); err == nil && (row.Kind == job.Changed || row.Kind == job.Unchanged) {
 		v.NameURL = recordURL(id)
 	}
 	for i, f := range row.Changes {
@@ -303,6 +311,9 @@ func (c *call) manyRow(row *job.Row) deskpage.ManyRow {
 func (c *call) pathName(path string) string {
 	if rest, ok := strings.CutPrefix(path, "targets["); ok && strings.HasSuffix(rest, "].url") {
 		return c.fieldName("url")
+	}
+	if strings.HasPrefix(path, "rules[") {
+		return c.language.Text("many.rule")
 	}
 	return c.fieldName(strings.TrimPrefix(path, "metadata."))
 }
@@ -373,6 +384,7 @@ func (c *call) settings(u *job.Upload) job.Settings {
 	form := c.r.PostForm
 	s := job.Settings{Encoding: bulk.Encoding(form.Get("encoding")), Namespace: form.Get("namespace"), Update: form.Get("update") == "yes"}
 	s.System, s.Prefix = system(form)
+	treeSettings(&s, form)
 	if !slices.Contains(bulk.Encodings(), s.Encoding) {
 		s.Encoding = bulk.Auto
 	}
@@ -477,23 +489,4 @@ func harmlessPieces(text, delimiters string) string {
 		b.WriteString(cell)
 	}
 	return b.String()
-}
-
-// sendFile sends a file that belongs to an upload.
-func (c *call) sendFile(u *job.Upload, s *bulk.Survey, suffix string, text []byte) error {
-	name, media, ending := strings.TrimSuffix(strings.TrimSuffix(cmp.Or(u.Name, "names"), ".csv"), ".jsonl"), "text/csv; charset=utf-8; header=present", ".csv"
-	if u.Files != nil {
-		name = u.Files[0].Name
-	}
-	switch {
-	case s.System != "":
-		media, ending = "text/plain; charset=utf-8", ".txt"
-	case s.JSON:
-		media, ending = "application/jsonl; charset=utf-8", ".jsonl"
-	}
-	head := c.w.Header()
-	head.Set("Content-Type", media)
-	head.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name + suffix + ending}))
-	_, _ = c.w.Write(text) // if it fails the client has left
-	return nil
 }

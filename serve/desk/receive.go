@@ -26,7 +26,7 @@ func (c *call) takeUpload() (url.Values, job.Upload, error) {
 		return c.r.PostForm, u, err
 	}
 	c.extend()
-	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, job.MaxUpload+maxForm)
+	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, job.MaxTreeForm+maxForm)
 	values, parts, file, err := c.readParts()
 	var u job.Upload
 	switch {
@@ -89,8 +89,18 @@ func files(parts *multipart.Reader, part *multipart.Part) func() (string, io.Rea
 		}
 		file := part
 		part = nil
-		return file.FileName(), file, nil
+		return sentPath(file), file, nil
 	}
+}
+
+// sentPath returns the name of a file as the browser says it. That of a file in a folder which a user has chosen is its path, from
+// that folder on; [multipart.Part.FileName] returns no folders.
+func sentPath(part *multipart.Part) string {
+	_, said, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
+	if err != nil {
+		return part.FileName()
+	}
+	return said["filename"]
 }
 
 // extend gives the browser more time to send a file than a form has.
@@ -115,5 +125,25 @@ func (c *call) keepUpload(values url.Values, in io.Reader) (job.Upload, error) {
 func uploadSettings(values url.Values) job.Settings {
 	s := job.Settings{Encoding: bulk.Auto, Namespace: values.Get("namespace"), Update: values.Get("update") == "yes"}
 	s.System, s.Prefix = system(values)
+	s.Spaces = values.Get("spaces") == "yes"
 	return s
+}
+
+// sendFile sends a file that belongs to an upload.
+func (c *call) sendFile(u *job.Upload, s *bulk.Survey, suffix string, text []byte) error {
+	name, media, ending := strings.TrimSuffix(strings.TrimSuffix(cmp.Or(u.Name, "names"), ".csv"), ".jsonl"), "text/csv; charset=utf-8; header=present", ".csv"
+	if u.Files != nil {
+		name = u.Files[0].Name
+	}
+	switch {
+	case s.System != "":
+		media, ending = "text/plain; charset=utf-8", ".txt"
+	case s.JSON:
+		media, ending = "application/jsonl; charset=utf-8", ".jsonl"
+	}
+	head := c.w.Header()
+	head.Set("Content-Type", media)
+	head.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name + suffix + ending}))
+	_, _ = c.w.Write(text) // if it fails the client has left
+	return nil
 }

@@ -10,6 +10,9 @@ type Many struct {
 	Systems    []Option // that the file may come from
 	Prefix     Field    // stands before names that are not identifiers in a file of another system
 	Text, File Field
+	Folder     Field // of files
+	Tree       bool  // never: the form can't know yet what is sent
+	Spaces     bool  // namespaces are made that the rules of a folder need
 	Open       []Upload
 	Most       string // bytes that a file may have, with a unit
 	MostRows   int
@@ -32,6 +35,10 @@ type Preview struct {
 	Systems    []Option
 	Prefix     Field
 	Notes      []string // what else is to be told of the file of another system
+	Tree       bool     // it may be a folder, with rules
+	Files      int      // in that folder
+	Spaces     bool     // namespaces are made that its rules need
+	Root       Field    // the folder in it after which names begin
 	Namespace  string   // in which names are made; "" if none is chosen
 	Choice     Choice
 	Encodings  []Option
@@ -112,6 +119,7 @@ type Job struct {
 	Cancelled bool // a user has asked for its end
 	Facts     []KindCount
 	Problem   string // why it failed
+	Notes     []string
 	Ended     time.Time
 	Import    uint64
 	Result    string // URL of the result as a file
@@ -136,7 +144,8 @@ type Undo struct {
 	URL                       string // of the job
 	Name                      string
 	Withdrawn, Reverted, Left int
-	All                       int // records that change
+	Rules, RulesLeft          int // namespaces that get their former rules, and those whose rules were changed since
+	All                       int // records and namespaces that change
 	Steps                     []UndoStep
 	Typed                     Field
 	Confirm                   bool
