@@ -29,6 +29,9 @@ func (c *Commit) Check() error {
 			return err
 		}
 	}
+	if err := c.checkSeen(); err != nil {
+		return err
+	}
 	if err := c.checkZones(); err != nil {
 		return err
 	}
@@ -118,6 +121,22 @@ func repeated[T any, K comparable](list []T, key func(T) K) *T {
 			return &list[i]
 		}
 		seen[k] = true
+	}
+	return nil
+}
+
+// checkSeen refuses conditions that can't hold, and those on records that the commit writes, which have one of their own.
+func (c *Commit) checkSeen() error {
+	for _, seen := range c.Seen {
+		if !seen.ID.IsValid() || seen.Version == 0 {
+			return unfit(seen.ID, "commit.seen-incomplete", "a record that was seen has no identifier or no version; give both")
+		}
+		if slices.ContainsFunc(c.Records, func(r *Record) bool { return r.ID == seen.ID }) {
+			return unfit(seen.ID, "commit.seen-written", "the commit writes the record that was seen; its version is the condition")
+		}
+	}
+	if twice := repeated(c.Seen, func(seen SeenRecord) ID { return seen.ID }); twice != nil {
+		return unfit(twice.ID, "commit.seen-twice", "the record was seen twice in the commit; leave one out")
 	}
 	return nil
 }

@@ -308,6 +308,11 @@ type Commit struct {
 	// with the same commit, of all versions up to that one only [Record.Entry] is left.
 	Records []*Record
 
+	// Seen are records by which the commit was judged, and which it does not write. Conflict
+	// if the store has another version of one, or no record of that identifier, at the moment of
+	// the commit: what is written in Cells then is of that version.
+	Seen []SeenRecord
+
 	// Counter says for which namespace each new name counts: the identifier of a new
 	// record, and every alias that a version adds. Nil: they count for none.
 	Counter NamespaceCounter
@@ -347,6 +352,12 @@ type Commit struct {
 	// next one. Invalid if they are not the changes that the commit makes, or leave a
 	// number out.
 	Replay []Change
+}
+
+// SeenRecord is the version of a record that a caller has read.
+type SeenRecord struct {
+	ID      ID
+	Version uint64
 }
 
 // NamespaceCounter says for which namespace a name counts, be it an identifier or an

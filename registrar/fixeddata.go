@@ -62,8 +62,8 @@ func (r *Registrar) fixedData(ctx context.Context, op string, id stele.ID) (*Fix
 
 // FixData says which bytes a record stands for, and returns what holds from now on. If another server was faster, or if
 // that was said before, it returns what was said then, and changes nothing. The record is the version by which the server
-// found the bytes: Conflict if the store has another one when this begins, since its owner may have meant other bytes. Only a
-// server may.
+// found the bytes: Conflict if the store has another one when it commits, since its owner may have meant other bytes, or if the
+// record's namespace was handed over by then. Only a server may.
 func (r *Registrar) FixData(ctx context.Context, rec *stele.Record, d FixedData) (*FixedData, error) {
 	id := rec.ID
 	if err := ofServer(ctx, opFixData, id); err != nil {
@@ -79,16 +79,26 @@ func (r *Registrar) FixData(ctx context.Context, rec *stele.Record, d FixedData)
 		if err != nil || kept != nil {
 			return kept, err
 		}
-		// A commit has no condition on a record that it does not write. So an owner who writes between this and the commit, a
-		// moment later, is not noticed (decision 68); what is noticed are changes during the fetch, which may take seconds.
 		switch now, err := r.store.Record(ctx, id); {
 		case err != nil:
 			return nil, tell(opFixData, err)
 		case now.ID != id || now.Version != rec.Version:
 			return nil, refuse(opFixData, id, stele.Conflict, "record.version-not-expected", "it has version {version}, not {expected}; look at it again", now.Version, rec.Version)
 		}
-		// The store takes it only if there is nothing yet, whatever this process has read.
-		err = r.apply(ctx, opFixData, &stele.Commit{Cells: []stele.CellChange{{Name: cellOf(fixedDataCells, id), After: value}}})
+		// A registry to which the namespace was handed over says what its names stand for.
+		switch s, err := r.view(ctx); {
+		case err != nil:
+			return nil, tell(opFixData, err)
+		default:
+			if err := r.open(ctx, opFixData, s, &stele.Record{ID: id, Version: rec.Version + 1}); err != nil {
+				return nil, err
+			}
+		}
+		// The store takes it only if there is nothing yet, and if the record still has this version, whatever this process has read.
+		err = r.apply(ctx, opFixData, &stele.Commit{
+			Seen:  []stele.SeenRecord{{ID: id, Version: rec.Version}},
+			Cells: []stele.CellChange{{Name: cellOf(fixedDataCells, id), After: value}},
+		})
 		if err == nil {
 			return &d, nil
 		}

@@ -92,3 +92,57 @@ func TestFixedData(t *testing.T) {
 		t.Errorf("after a restore: %+v, %v", d, err)
 	}
 }
+
+// changing is a store in which something happens just before the commit of a digest.
+type changing struct {
+	stele.Store
+	before func()
+}
+
+func (c *changing) Apply(ctx context.Context, commit *stele.Commit) error {
+	if before := c.before; len(commit.Seen) > 0 && before != nil {
+		c.before = nil
+		before()
+	}
+	return c.Store.Apply(ctx, commit)
+}
+
+// TestFixedDataMeanwhile: what changes between the last look at a record and the commit of its digest is noticed by the store: another
+// version of the record, and a seal of its namespace.
+func TestFixedDataMeanwhile(t *testing.T) {
+	for name, meanwhile := range map[string]func(f *fixture, id stele.ID) error{
+		"version": func(f *fixture, id stele.ID) error {
+			_, err := f.Update(f.admin, id, 0, func(r *stele.Record) error {
+				r.Targets = []stele.Target{{Service: stele.N2L, URL: "https://example.org/other"}}
+				return nil
+			})
+			return err
+		},
+		"seal": func(f *fixture, id stele.ID) error {
+			f.sealed(f.key("urn:example"))
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.space("urn:example")
+			rec := f.registered("urn:example:1")
+			store := &changing{Store: f.store}
+			store.before = func() {
+				if err := meanwhile(f, rec.ID); err != nil {
+					t.Error(err)
+				}
+			}
+			other := New(store, testSchemes(t), f.options) // another server over the same database
+			if _, err := other.FixData(f.admin, rec, FixedData{SHA256: strings.Repeat("0a", 32), Size: 1}); !errors.Is(err, stele.Conflict) {
+				t.Errorf("%v", err)
+			}
+			if store.before != nil {
+				t.Error("nothing was committed")
+			}
+			if d, err := f.FixedData(f.admin, rec.ID); err != nil || d != nil {
+				t.Errorf("%+v, %v", d, err)
+			}
+		})
+	}
+}

@@ -14,7 +14,7 @@ import (
 // records or namespaces pass here, so that none lacks it, and none writes in a namespace
 // that was sealed: the store refuses it if that was sealed since.
 func (r *Registrar) touch(ctx context.Context, op string, c *stele.Commit) error {
-	if c.Touch != nil || c.Replay != nil || len(c.Records)+len(c.Namespaces) == 0 {
+	if c.Touch != nil || c.Replay != nil || len(c.Records)+len(c.Seen)+len(c.Namespaces) == 0 {
 		return nil
 	}
 	s, err := r.view(ctx)
@@ -23,6 +23,11 @@ func (r *Registrar) touch(ctx context.Context, op string, c *stele.Commit) error
 	}
 	for _, rec := range c.Records {
 		if err := r.open(ctx, op, s, rec); err != nil {
+			return err
+		}
+	}
+	for _, seen := range c.Seen { // what is kept of a record is a part of it
+		if err := r.open(ctx, op, s, &stele.Record{ID: seen.ID, Version: seen.Version + 1}); err != nil {
 			return err
 		}
 	}

@@ -77,8 +77,11 @@ func (st *state) putNamed(c *stele.Commit, at time.Time) error {
 	if t := c.Touch; t != nil && len(c.Namespaces) > 0 && c.Replay == nil && t.NamespaceVersions != st.namespaceVersions {
 		return refusal.NamespaceChanged()
 	}
-	if len(c.Records) > 0 && c.Replay == nil && st.isFenced(c.Touch) {
+	if len(c.Records)+len(c.Seen) > 0 && c.Replay == nil && st.isFenced(c.Touch) {
 		return refusal.Fenced("commit")
+	}
+	if err := st.checkSeen(c.Seen); err != nil {
+		return err
 	}
 	first := uint64(len(st.journal)) + 1
 	zones := c.Touch.RecordZones(c.Records)

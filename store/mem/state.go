@@ -81,6 +81,17 @@ func pointers(r *stele.Record) (keys []string) {
 	return keys
 }
 
+// checkSeen makes sure that records which the caller has read are as they were.
+func (st *state) checkSeen(list []stele.SeenRecord) error {
+	for _, seen := range list {
+		newest, _ := st.records.get(idKey(seen.ID))
+		if have := newest.version(); have != seen.Version {
+			return refusal.SeenDiffers(seen.ID, seen.Version, have)
+		}
+	}
+	return nil
+}
+
 // putRecord adds a version of a record. It counts what count says, for the identifier if the
 // record is new and for the aliases that are.
 func (st *state) putRecord(r *stele.Record, at time.Time, count counting) error {

@@ -176,6 +176,8 @@ func TestSuiteFindsFaults(t *testing.T) {
 		{"all callers are believed", by(func(s stele.Store) stele.Store { return trusting{s} }), map[string]string{
 			"zones and namespaces": "no error", "records of sealed namespaces": "judged before the seal: <nil>",
 			"records of sealed namespaces under load": "a write after the seal is accepted"}},
+		{"what was seen is not compared", by(func(s stele.Store) stele.Store { return unseeing{s} }), map[string]string{
+			"records that were seen": ": <nil>"}},
 		{"zones are never raised", by(func(s stele.Store) stele.Store { return rewinding{s} }), map[string]string{
 			"zones that are raised": "want base"}},
 		{"zones have no index", by(func(s stele.Store) stele.Store { return unindexed{s} }), map[string]string{

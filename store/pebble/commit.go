@@ -247,6 +247,11 @@ func (g *group) add(q *request) error {
 	if err := t.checkFence(q); err != nil {
 		return err
 	}
+	for _, seen := range q.seen {
+		if err := t.checkSeen(seen); err != nil {
+			return err
+		}
+	}
 	for i := range q.records {
 		if err := t.putRecord(&q.records[i]); err != nil {
 			return err

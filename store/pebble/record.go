@@ -32,6 +32,24 @@ func (t *tx) putRecord(n *entry) error {
 	return nil
 }
 
+// checkSeen makes sure that a record which the caller has read is as it was.
+func (t *tx) checkSeen(seen stele.SeenRecord) error {
+	value, err := t.find(seen.ID, nameKey(seen.ID))
+	if err != nil {
+		return err
+	}
+	var have stele.Record
+	if value != nil && value[0] != isAlias {
+		if err := binary.UnmarshalRecord(bytes.Clone(value[1:]), &have); err != nil {
+			return err
+		}
+	}
+	if have.Version != seen.Version {
+		return refusal.SeenDiffers(seen.ID, seen.Version, have.Version)
+	}
+	return nil
+}
+
 // putFirst checks and sets all of a new record but the record itself.
 func (t *tx) putFirst(n *entry) error {
 	t.taken = append(t.taken, n.key)

@@ -27,6 +27,7 @@ type request struct {
 	repeats    bool    // a record in it comes with several versions
 	erases     bool    // a version in it erases earlier ones; see erase.go
 	records    []entry // in the order of their keys if they are many
+	seen       []stele.SeenRecord
 	namespaces []namespaceEntry
 	minters    []minterEntry
 	cells      []cellEntry
@@ -78,7 +79,7 @@ func newRequest(c *stele.Commit) (*request, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	q := &request{done: make(chan error, 1), replay: c.Replay}
+	q := &request{done: make(chan error, 1), seen: slices.Clone(c.Seen), replay: c.Replay}
 	if err := q.encodeNamed(c); err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func (g *group) checkNamespaces(q *request) error {
 // checkFence refuses records that were judged before a namespace was sealed. A caller that knows the present namespaces
 // costs no look-up.
 func (t *tx) checkFence(q *request) error {
-	if !q.zones.touch || len(q.records) == 0 || q.replay != nil || q.zones.namespaceVersions == t.g.namespaceVersions {
+	if !q.zones.touch || len(q.records)+len(q.seen) == 0 || q.replay != nil || q.zones.namespaceVersions == t.g.namespaceVersions {
 		return nil
 	}
 	fence, err := t.find(stele.ID{}, cellKey(stele.NamespaceFence))

@@ -314,6 +314,15 @@ func value(set, have map[string]*swap, key string) []byte {
 
 // put checks and sets a whole request: all of it or, with an error, nothing.
 func (t *tx) put(q *request) error {
+	for _, seen := range q.seen {
+		key, version := newLabel(seen.ID).key, uint64(0)
+		if have := t.name(key); have != nil && have.owner == key {
+			version = have.version
+		}
+		if version != seen.Version {
+			return refusal.SeenDiffers(seen.ID, seen.Version, version)
+		}
+	}
 	for i, e := range q.records {
 		if q.ingest && q.invalid[i] != nil {
 			continue

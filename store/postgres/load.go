@@ -47,6 +47,9 @@ func (g *group) wanted() *wanted {
 				w.addRecord(e)
 			}
 		}
+		for _, seen := range q.seen { // they are locked until the commit, as those that are written
+			w.names[newLabel(seen.ID).key] = true
+		}
 		for _, n := range q.namespaces {
 			w.namespaces[n.key] = true
 		}

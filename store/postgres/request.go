@@ -19,6 +19,7 @@ type request struct {
 	size  int
 
 	records    []*entry // nil in an ingest for what can be none
+	seen       []stele.SeenRecord
 	namespaces []*namespaceEntry
 	minters    []*swap
 	cells      []*swap
@@ -58,7 +59,7 @@ func newRequest(c *stele.Commit) (*request, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	q := &request{done: make(chan error, 1), replay: c.Replay}
+	q := &request{done: make(chan error, 1), seen: slices.Clone(c.Seen), replay: c.Replay}
 	if err := q.encodeNamed(c); err != nil {
 		return nil, err
 	}

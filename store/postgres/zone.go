@@ -74,7 +74,7 @@ func (g *group) checkNamespaces(q *request) error {
 	if q.zones.touch && len(q.namespaces) > 0 && q.replay == nil && q.zones.namespaceVersions != g.namespaceVersions+g.newNamespaceVersions {
 		return refusal.NamespaceChanged()
 	}
-	if q.zones.touch && len(q.records) > 0 && q.replay == nil && stele.IsFenced(g.fenceNow(), q.zones.namespaceVersions) {
+	if q.zones.touch && len(q.records)+len(q.seen) > 0 && q.replay == nil && stele.IsFenced(g.fenceNow(), q.zones.namespaceVersions) {
 		return refusal.Fenced("commit")
 	}
 	return nil

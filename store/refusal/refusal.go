@@ -79,6 +79,11 @@ func VersionDiffers(op string, id stele.ID, version, stored uint64) error {
 	return of(op, id, stele.Conflict, "commit.version-differs", "version {version} was to be committed, but the store has version {stored}; read it again", version, stored)
 }
 
+// SeenDiffers says that a record which the caller has read has another version by now; 0 if there is none.
+func SeenDiffers(id stele.ID, seen, stored uint64) error {
+	return of("commit", id, stele.Conflict, "commit.seen-differs", "the commit was judged by version {version}, but the store has version {stored}; read it again", seen, stored)
+}
+
 // NamespaceVersionDiffers is [VersionDiffers] for a namespace.
 func NamespaceVersionDiffers(namespace stele.NamespaceKey, version, stored uint64) error {
 	return of("commit", stele.ID{}, stele.Conflict, "commit.namespace-version-differs", `version {version} of namespace "{namespace}" was to be committed, but the store has version {stored}; read it again`, version, namespace, stored)

@@ -79,6 +79,7 @@ func Checks(h Harness) []Check {
 		{"zones of ingests", checkZoneIngest},
 		{"zones under load", checkZonesLoad},
 		{"records of sealed namespaces", checkFence},
+		{"records that were seen", checkSeen},
 		{"records of sealed namespaces under load", checkFenceLoad},
 		{"quota", checkQuota},
 		{"quota of ingests", checkIngestQuota},

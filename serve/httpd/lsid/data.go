@@ -66,7 +66,7 @@ func (c *call) fixed(rec *stele.Record, absent bool) (*registrar.FixedData, erro
 		return d, err
 	}
 	d, err = c.fix(rec, registrar.FixedData{Absent: true})
-	if errors.Is(err, stele.ErrSealed) || errors.Is(err, stele.Unavailable) {
+	if errors.Is(err, stele.ErrSealed) || errors.Is(err, stele.Unavailable) || errors.Is(err, errHandedOver) {
 		return nil, nil
 	}
 	return d, err
@@ -76,9 +76,15 @@ func (c *call) fixed(rec *stele.Record, absent bool) (*registrar.FixedData, erro
 // may be those that its owner has just corrected, and must not be stored for ever.
 var errChanged error = &fault{internal, "the record was changed while this request was answered; please try again"}
 
+// errHandedOver says that a name is another registry's now, which says what it stands for.
+var errHandedOver error = &fault{internal, "the namespace of this name was handed over to another registry before its data were first given here; ask that registry"}
+
 // fix stores which bytes a record stands for.
 func (c *call) fix(rec *stele.Record, d registrar.FixedData) (*registrar.FixedData, error) {
 	kept, err := c.o.Data.FixData(c.server(), rec, d)
+	if m, ok := errors.AsType[*stele.Message](err); ok && m.Code == "record.namespace-sealed" {
+		return nil, errHandedOver
+	}
 	if isConflict(err) {
 		return nil, errChanged
 	}
