@@ -122,7 +122,8 @@ or files of that form. Products, base redirects and exact entries become records
 and regular expressions rules, and the terms of a project a rule of their own namespace, such as
 https://purl.obolibrary.org/obo/HP_. --prefix says what stands instead of
 https://purl.obolibrary.org/obo/. Then import runs the tests and example terms of the
-files, prints those that fail, and exits with 1 if there are any; so it does with --dry-run.
+files, prints those that fail, and exits with 1 if there are any; with --server by HTTP requests to
+the server, as a browser asks. With --dry-run it holds them against what the files say.
 
 Import prints the number of the import. 'stele import ls' lists imports, and 'stele
 revert --import NUMBER' undoes one.

@@ -9,9 +9,19 @@ import (
 	"github.com/stele-id/stele/resolver"
 )
 
-// runChecks runs the tests that files bring along, and tells which fail. A resolver answers as it does for the public; without one
-// the tests are held against what the files say, as after an import into an empty registry.
-func (p *program) runChecks(ctx context.Context, l *Registry, source *foreign.Source, r *resolver.Resolver) error {
+// asker returns where a name leads for the public.
+type asker func(ctx context.Context, name string) (foreign.Answer, error)
+
+// How the tests of files were run.
+const (
+	byFiles    = "against what the files say"
+	byResolver = "through the resolver"
+	byServer   = "by requests to the server"
+)
+
+// runChecks runs the tests that files bring along, and tells which fail. If there is nobody to ask, the tests are held against what the
+// files say, as after an import into an empty registry.
+func (p *program) runChecks(ctx context.Context, source *foreign.Source, ask asker, how string) error {
 	checks, err := source.Checks()
 	if err != nil || len(checks) == 0 {
 		return err
@@ -20,8 +30,8 @@ func (p *program) runChecks(ctx context.Context, l *Registry, source *foreign.So
 	for i := range checks {
 		c := &checks[i]
 		got := source.Foresee(c.Name)
-		if r != nil {
-			if got, err = asked(ctx, l, r, c.Name); err != nil {
+		if ask != nil {
+			if got, err = ask(ctx, c.Name); err != nil {
 				return err
 			}
 		}
@@ -29,10 +39,6 @@ func (p *program) runChecks(ctx context.Context, l *Registry, source *foreign.So
 			failed++
 			fmt.Fprintf(p.stderr, "stele: %s\n", printable(why.Error()))
 		}
-	}
-	how := "through the resolver"
-	if r == nil {
-		how = "against what the files say"
 	}
 	fmt.Fprintf(p.stderr, "import: %s of %s tests of the files passed, %s\n", grouped(int64(len(checks)-failed)), grouped(int64(len(checks))), how)
 	if failed > 0 {

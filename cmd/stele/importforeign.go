@@ -17,7 +17,6 @@ import (
 	"github.com/stele-id/stele/cmd/stele/usage"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/registry/access"
-	"github.com/stele-id/stele/resolver"
 )
 
 // foreignFlags are the flags of import for files of other systems.
@@ -157,16 +156,25 @@ func (p *program) importHandles(cmd *cobra.Command, paths []string, o importOpti
 	if far, err := p.isRemote(cmd); err != nil {
 		return err
 	} else if far {
-		return p.atServer(cmd, func(ctx context.Context, l *Registry) error { return p.importFiles(ctx, l, files, size, o, nil) })
+		ask, done, err := p.askServer()
+		if err != nil {
+			return err
+		}
+		defer done()
+		return p.atServer(cmd, func(ctx context.Context, l *Registry) error {
+			return p.importFiles(ctx, l, files, size, o, ask, byServer)
+		})
 	}
 	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-		return p.importFiles(ctx, access.NewLocal(r, p.now, p.place().String()), files, size, o, r.Resolver)
+		l := access.NewLocal(r, p.now, p.place().String())
+		ask := func(ctx context.Context, name string) (foreign.Answer, error) { return asked(ctx, l, r.Resolver, name) }
+		return p.importFiles(ctx, l, files, size, o, ask, byResolver)
 	})
 }
 
-// importFiles imports files into a registry, and runs the tests that they bring along, if there are some. The resolver is that of
-// the registry; nil if the registry is that of a server.
-func (p *program) importFiles(ctx context.Context, l *Registry, files []*bulk.File, size int64, o importOptions, r *resolver.Resolver) error {
+// importFiles imports files into a registry, and runs the tests that they bring along, if there are some, by what answers for
+// the registry.
+func (p *program) importFiles(ctx context.Context, l *Registry, files []*bulk.File, size int64, o importOptions, ask asker, how string) error {
 	if err := mayKeep(ctx, l, o); err != nil {
 		return err
 	}
@@ -195,9 +203,9 @@ func (p *program) importFiles(ctx context.Context, l *Registry, files []*bulk.Fi
 	p.tellLeftOut(source.Report())
 	if ctx.Err() == nil {
 		if o.DryRun {
-			r = nil
+			ask, how = nil, byFiles
 		}
-		err = errors.Join(err, p.runChecks(ctx, l, source, r))
+		err = errors.Join(err, p.runChecks(ctx, source, ask, how))
 	}
 	return errors.Join(err, source.Close())
 }

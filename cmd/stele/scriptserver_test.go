@@ -66,6 +66,8 @@ var notRemote = map[string]string{
 	"get":            "get looks where resolve does",
 	"getverify":      "the same; and it starts servers itself",
 	"invalid":        "it asks no registry",
+	"importobo":      "the servers of sessions have no resolver, which its tests ask; remoteobo has one",
+	"remoteobo":      "has a server of its own",
 	"proposal":       "it starts servers itself",
 	"linksigned":     "the server of the test asks no address of this machine",
 	"linkrules":      "the rules are those of the settings of the server; TestLinkRules of package server reads them again",
