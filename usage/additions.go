@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/stele-id/stele/registrar"
 )
 
 // How many texts a cell keeps. Of names that lead nowhere more are kept than are shown: a name that is not among the first at
@@ -24,8 +22,9 @@ type dayDelta struct {
 	delta
 }
 
-// additions returns what the tally has collected and others, in the order of their cells, and forgets it.
-func (t *tally) additions(others ...addition) []addition {
+// additions returns what the tally has collected and others, in the order of their cells, and forgets it. The figures of many names go to a journal, whose next
+// parts have the cells that part returns.
+func (t *tally) additions(part func() string, others ...addition) []addition {
 	var last *delta // of the namespace and the day of the name before
 	var of spaceDay
 	for i := range t.records.list {
@@ -40,12 +39,18 @@ func (t *tally) additions(others ...addition) []addition {
 			last[f] += int64(n)
 		}
 	}
-	return t.collect(false, others)
+	if len(t.records.list) > journalFrom {
+		return t.collect(append(others, t.journal(part)...), nil)
+	}
+	return t.collect(others, t.recordAdditions(false))
 }
 
 // linked is additions where what a name adds to its namespace is made with what is added to the name, in the same commit. So whatever is written of these,
 // a namespace has the figures of its names.
-func (t *tally) linked() []addition { return t.collect(true, nil) }
+func (t *tally) linked() []addition {
+	t.addRules()
+	return t.collect(nil, t.recordAdditions(true))
+}
 
 // monthCell is what is to be added to the figures of a month.
 type monthCell struct {
@@ -66,12 +71,8 @@ func (m *monthCell) add(value []byte) ([]byte, error) {
 	return addDays(m.text, value, days...)
 }
 
-// collect returns what the tally has collected and others, in the order of their cells, and forgets it: if it is linked, namespaces get what is
-// added to their names with it. The cells of names are the last.
-func (t *tally) collect(link bool, others []addition) []addition {
-	if link {
-		t.addRules()
-	}
+// collect returns what the tally has collected of namespaces, and others, in the order of their cells, and then those of names. It forgets all.
+func (t *tally) collect(others, names []addition) []addition {
 	for key, d := range t.spaces {
 		if *d != (delta{}) {
 			others = append(others, addition{cell: spaceCell(key.space, monthNumber(key.day)), adder: &monthCell{text: key.space.Prefix, first: dayDelta{t.numberOf(key.day), *d}}})
@@ -87,7 +88,6 @@ func (t *tally) collect(link bool, others []addition) []addition {
 	}, keptLands, true)...)
 	others = append(others, textAdditions(t.failed, func(s spaceText) string { return failedCell(s.space, s.day) }, keptFailed, false)...)
 	sortCells(others)
-	names := t.recordAdditions(link)
 	sortCells(names)
 	names = joinDays(names)
 	t.forgetDeltas()
@@ -108,7 +108,7 @@ func (t *tally) addRules() {
 	}
 }
 
-// recordAdditions returns what is to be added to the figures of names.
+// recordAdditions returns what is to be added to the figures of names: if it is linked, namespaces get what is added to their names with it.
 func (t *tally) recordAdditions(link bool) []addition {
 	cells := make([]monthCell, 0, len(t.records.list))
 	list := make([]addition, 0, len(t.records.list))
@@ -161,13 +161,7 @@ func (t *tally) recordCells() []string {
 		if d.day != day {
 			day, month = d.day, monthNumber(d.day)
 		}
-		all = append(append(append(all, recordCells...), t.records.schemes[d.scheme]...), 0)
-		if text := t.records.text(d); len(text) > maxCellText {
-			all = registrar.AppendUsageText(all, string(text))
-		} else {
-			all = append(all, text...)
-		}
-		all = appendMonthNumber(append(all, 0), month)
+		all = appendRecordCell(all, t.records.schemes[d.scheme], t.records.text(d), month)
 		if ends = append(ends, len(all)); len(ends) < namesAtOnce && i < len(t.records.list)-1 {
 			continue
 		}

@@ -194,7 +194,7 @@ func (b *Book) record(ctx context.Context, r *apijson.Usage, s span, id stele.ID
 	sums := newSums(r.By, 0)
 	name := recordCell(id, 0)
 	prefix := name[:len(name)-2]
-	for c, err := range b.Registrar.UsageList(asServer(ctx), prefix, "") {
+	for c, err := range b.names(ctx, prefix, "") {
 		if err != nil {
 			return err
 		}
@@ -243,7 +243,11 @@ func (b *Book) prefix(ctx context.Context, r *apijson.Usage, s span, key stele.N
 // addUp adds up the figures of the names with a prefix that a caller may see, or those of its namespaces.
 func (b *Book) addUp(ctx context.Context, r *apijson.Usage, s span, key stele.NamespaceKey, kind string, sight registrar.UsageSight, sums *sums) error {
 	cells := 0
-	for c, err := range b.Registrar.UsageList(asServer(ctx), kind+key.Scheme+"\x00"+clip(key.Prefix, maxCellText), "") {
+	list := b.names
+	if kind != recordCells {
+		list = b.Registrar.UsageList
+	}
+	for c, err := range list(asServer(ctx), kind+key.Scheme+"\x00"+clip(key.Prefix, maxCellText), "") {
 		if err != nil {
 			return err
 		}

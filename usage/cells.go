@@ -19,6 +19,8 @@ import (
 //	d  zone 00 month                  DNS answers of a zone by hour; see appendHours
 //	s  scheme 00 prefix               how the use of a namespace is counted: JSON, see registrar.UsageSettings
 //	w  server                         number of the last commit of a server: uvarint, and the time; see mark
+//	x  server, number of the part     figures of names that are not in their cells yet; see journalLine
+//	y  server                         how far the journal of a server is in the cells; see journalHead
 //	i  digest of the first line       how many log files with this line were begun: decimal
 //	i  digests of first lines         how much of a log file is counted; see logMark
 //	b                                 when counting began: RFC 3339
@@ -31,15 +33,17 @@ import (
 // All servers of a database add to the same cells: each commit is on the condition that no other one changed them since
 // they were read, and is made again otherwise.
 const (
-	recordCells = registrar.UsageCells + "r"
-	spaceCells  = registrar.UsageCells + "n"
-	hostCells   = registrar.UsageCells + "h"
-	landCells   = registrar.UsageCells + "c"
-	failedCells = registrar.UsageCells + "f"
-	zoneCells   = registrar.UsageCells + "d"
-	markCells   = registrar.UsageCells + "w"
-	beginCell   = registrar.UsageCells + "b"
-	rolledCell  = registrar.UsageCells + "m"
+	recordCells  = registrar.UsageCells + "r"
+	spaceCells   = registrar.UsageCells + "n"
+	hostCells    = registrar.UsageCells + "h"
+	landCells    = registrar.UsageCells + "c"
+	failedCells  = registrar.UsageCells + "f"
+	zoneCells    = registrar.UsageCells + "d"
+	journalCells = registrar.UsageCells + "x"
+	headCells    = registrar.UsageCells + "y"
+	markCells    = registrar.UsageCells + "w"
+	beginCell    = registrar.UsageCells + "b"
+	rolledCell   = registrar.UsageCells + "m"
 )
 
 // maxCellText is how many bytes of a name stand in the name of its cell.

@@ -322,6 +322,19 @@ func (c *Counter) work(now time.Time) {
 		c.flush(now)
 		c.keeper.tidy(c.ctx, now)
 	}
+	c.fold(now)
+}
+
+// fold adds what journals have to the cells of names, some of it each time that it is called, so that hits do not wait for long.
+func (c *Counter) fold(now time.Time) {
+	every := foldAfter * c.o.Interval
+	c.keeper.look(c.ctx, now, every)
+	if err := c.keeper.fold(c.ctx, now, foldSteps); err != nil {
+		c.failing.Add(1)
+		if c.ctx.Err() == nil && !errors.Is(err, stele.ErrSealed) {
+			c.o.Log.Warn("figures of use can't be added up; it is tried again", "error", err.Error())
+		}
+	}
 }
 
 // tick tells the counter the time. The key of visitors changes with the day.
@@ -389,7 +402,7 @@ func (c *Counter) count(e *event, now int64, class Class, host string) {
 
 // note keeps what Stats returns.
 func (c *Counter) note() {
-	c.stats.Store(&Stats{Kept: c.kept, Dropped: c.keeper.lost + c.tally.dropped, Overflow: c.tally.overflow, Waiting: len(c.tally.records.list) + len(c.keeper.left) + len(c.keeper.unsure)})
+	c.stats.Store(&Stats{Kept: c.kept, Dropped: c.keeper.lost + c.tally.dropped, Overflow: c.tally.overflow, Waiting: len(c.tally.records.list) + c.keeper.waiting()})
 }
 
 // Stats returns how the counter is.
@@ -413,7 +426,7 @@ func (c *Counter) flush(now time.Time) {
 	if len(others) > 0 || !c.tally.isEmpty() {
 		others = append(others, began(now))
 	}
-	list := c.tally.additions(others...)
+	list := c.tally.additions(c.keeper.nextPart, others...)
 	hits := c.hits - c.tally.dropped // more are counted while these are written
 	left, err := c.keeper.keep(c.ctx, now, list)
 	if left == 0 {

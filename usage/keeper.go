@@ -68,6 +68,9 @@ type keeper struct {
 	lost   uint64      // additions for which there was no room
 	rolled string      // the day on which old figures were looked after
 	stuck  time.Time   // when that failed
+	server string      // whose the mark and the journal are
+	parts  uint64      // number of the last part of the journal
+	folds  folds
 
 	between func() // is called between commits; may be nil
 }
@@ -75,7 +78,8 @@ type keeper struct {
 func newKeeper(store Store, log *slog.Logger) *keeper {
 	random := make([]byte, 8)
 	_, _ = rand.Read(random) // it never fails, see crypto/rand
-	return &keeper{store: store, log: log, mark: markCells + hex.EncodeToString(random), known: newKnownCells()}
+	server := hex.EncodeToString(random)
+	return &keeper{store: store, log: log, server: server, mark: markCells + server, known: newKnownCells()}
 }
 
 func asServer(ctx context.Context) context.Context { return auth.With(ctx, auth.Local()) }
@@ -85,7 +89,7 @@ func (k *keeper) keep(ctx context.Context, now time.Time, list []addition) (left
 	ctx = asServer(ctx)
 	if err := k.settle(ctx, now); err != nil {
 		k.leave(list)
-		return len(k.left) + len(k.unsure), err
+		return k.waiting(), err
 	}
 	// In this order no two servers wait for each other. What is collected has a cell once; what was left comes before it.
 	// Most are sorted already, see collect.
@@ -108,19 +112,42 @@ func (k *keeper) keep(ctx context.Context, now time.Time, list []addition) (left
 		}
 	}
 	k.leave(list)
-	return len(k.left) + len(k.unsure), err
+	return k.waiting(), err
 }
+
+// waiting returns how many figures could not be written.
+func (k *keeper) waiting() int { return weigh(k.left) + weigh(k.unsure) }
 
 // leave keeps additions for the next time.
 func (k *keeper) leave(list []addition) {
-	room := min(len(list), max(maxLeft-len(k.left), 0))
-	k.lost += uint64(len(list) - room)
-	k.left = append(k.left, list[:room]...)
+	have := weigh(k.left)
+	for i := range list {
+		if have += list[i].weight(); have > maxLeft {
+			k.lost += uint64(weigh(list[i:]))
+			return
+		}
+		k.left = append(k.left, list[i])
+	}
+}
+
+// nextPart returns the cell of the next part of the journal.
+func (k *keeper) nextPart() string {
+	k.parts++
+	return partCell(k.server, k.parts)
 }
 
 // chunk returns how many of the additions, which are sorted, are made with one commit. All of a cell are.
 func chunk(list []addition) int {
 	n := min(len(list), cellsAtOnce)
+	parts := 0
+	for i := range list[:n] {
+		if _, ok := list[i].adder.(*journalPart); !ok {
+			continue
+		}
+		if parts++; parts == partsAtOnce {
+			return i + 1
+		}
+	}
 	for n < len(list) && list[n].cell == list[n-1].cell {
 		n++
 	}
@@ -293,7 +320,17 @@ func (k *keeper) remember(changes []stele.CellChange) {
 	}
 }
 
-// forgetMarks removes the marks of servers that ended without doing so, after two days.
+// keepMarks is how long the mark of a server that ended without removing it is kept, and the head of a journal that has no parts.
+const keepMarks = 48 * time.Hour
+
+// markTime returns when a mark was written; zero if it can't be read.
+func markTime(mark []byte) time.Time {
+	_, text, _ := strings.Cut(string(mark), " ")
+	at, _ := time.Parse(time.RFC3339, text)
+	return at
+}
+
+// forgetMarks removes the marks of servers that ended without doing so, and the heads of their journals, after two days.
 func (k *keeper) forgetMarks(ctx context.Context, now time.Time) {
 	ctx = asServer(ctx)
 	var old []stele.CellChange
@@ -301,11 +338,15 @@ func (k *keeper) forgetMarks(ctx context.Context, now time.Time) {
 		if err != nil {
 			return // it is tried with the next start
 		}
-		_, text, _ := strings.Cut(string(c.Value), " ")
-		if at, err := time.Parse(time.RFC3339, text); err != nil || now.Sub(at) > 48*time.Hour {
+		if now.Sub(markTime(c.Value)) > keepMarks {
 			old = append(old, stele.CellChange{Name: c.Name, Before: c.Value})
 		}
 	}
+	heads, err := k.oldHeads(ctx, now)
+	if err != nil {
+		return
+	}
+	old = append(old, heads...)
 	for part := range slices.Chunk(old, cellsAtOnce) {
 		_ = k.store.KeepUsage(ctx, part...) // another server may have done it
 	}

@@ -49,7 +49,7 @@ func (b *Book) Months(ctx context.Context, key stele.NamespaceKey, until Date) i
 			return true
 		}
 		damaged := 0
-		for c, err := range b.Registrar.UsageList(asServer(ctx), recordCells+key.Scheme+"\x00"+clip(key.Prefix, maxCellText), "") {
+		for c, err := range b.names(ctx, recordCells+key.Scheme+"\x00"+clip(key.Prefix, maxCellText), "") {
 			if err != nil {
 				yield(MonthOfRecord{}, err)
 				return
@@ -89,7 +89,7 @@ func (b *Book) Months(ctx context.Context, key stele.NamespaceKey, until Date) i
 
 // HasMonths reports whether figures of names were ever kept.
 func (b *Book) HasMonths(ctx context.Context) (bool, error) {
-	for _, err := range b.Registrar.UsageList(asServer(ctx), recordCells, "") {
+	for _, err := range b.names(ctx, recordCells, "") {
 		return err == nil, err
 	}
 	return false, nil

@@ -70,11 +70,8 @@ func (r *records) add(hash uint64, id stele.ID, day int32, space stele.Namespace
 	if len(r.list) >= maxDeltas || len(r.texts)+len(text) > maxTexts || scheme < 0 {
 		return -1
 	}
-	d := recordDelta{hash: hash, text: uint32(len(r.texts)), size: uint32(len(text)), space: r.space(space), day: day, scheme: uint8(scheme)}
 	r.texts = append(r.texts, text...)
-	r.index.add(hash, uint32(len(r.list)))
-	r.list = append(r.list, d)
-	return len(r.list) - 1
+	return r.insert(recordDelta{hash: hash, size: uint32(len(text)), space: r.space(space), day: day, scheme: uint8(scheme)})
 }
 
 // scheme returns the number of a scheme; -1 if there are too many.

@@ -42,7 +42,7 @@ func (b *Book) CounterReport(ctx context.Context, q apijson.UsageReportQuery) (*
 		after = string(append(registrar.AppendUsageText([]byte(scheme), q.After), "\x00\xff\xff"...))
 	}
 	damaged := 0
-	for c, err := range b.Registrar.UsageList(asServer(ctx), scheme+clip(key.Prefix, maxCellText), after) {
+	for c, err := range b.names(ctx, scheme+clip(key.Prefix, maxCellText), after) {
 		if err != nil {
 			return nil, err
 		}

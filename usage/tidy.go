@@ -23,6 +23,7 @@ func Tidy(ctx context.Context, store Store, now func() time.Time, log *slog.Logg
 	defer ticks.Stop()
 	for {
 		k.tidy(ctx, now())
+		k.foldAll(ctx, now())
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():

@@ -97,7 +97,7 @@ func (b *Book) usedSince(ctx context.Context, key stele.NamespaceKey, page []*st
 	// Cells are in the order of names, except for names that are too long for the names of their cells: these are among
 	// those with the same beginning.
 	until := scheme + clip(page[len(page)-1].ID.String(), maxCellText) + "\x02"
-	for c, err := range b.Registrar.UsageList(asServer(ctx), scheme+clip(key.Prefix, maxCellText), scheme+clip(page[0].ID.String(), maxCellText)) {
+	for c, err := range b.names(ctx, scheme+clip(key.Prefix, maxCellText), scheme+clip(page[0].ID.String(), maxCellText)) {
 		if err != nil {
 			return nil, err
 		}
