@@ -112,6 +112,50 @@ func TestJournal(t *testing.T) {
 	}
 }
 
+// TestAllReportsReadJournals checks that each report has what waits in a journal.
+func TestAllReportsReadJournals(t *testing.T) {
+	h := newHouse(t)
+	ctx := auth.With(t.Context(), auth.Local())
+	if _, err := h.r.AddNamespace(ctx, &stele.Namespace{Scheme: "ark", Prefix: "ark:12345", Owner: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	used, unused := stele.StoredID("ark", busyName(17)), h.id("ark:12345/y1")
+	for _, id := range []stele.ID{used, unused} {
+		if _, err := h.r.Register(ctx, &stele.Record{ID: id, State: stele.Active, Targets: []stele.Target{{Service: stele.N2L, URL: "https://example.org/", Order: 100, Preference: 10}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &Book{Registrar: h.r, Schemes: h.schemes}
+	if has, err := b.HasMonths(ctx); has || err != nil {
+		t.Errorf("figures before there are any: %v", err)
+	}
+	busyInterval(ctx, h.counter, h.now, 1)
+	if has, err := b.HasMonths(ctx); !has || err != nil {
+		t.Errorf("no figures: %v", err)
+	}
+	if r, err := b.Report(ctx, apijson.UsageQuery{Name: used.String(), Of: ofRecord}); err != nil || r.Total.Regular != 1 {
+		t.Errorf("the record has %+v: %v", r, err)
+	}
+	months := 0
+	for m, err := range b.Months(ctx, stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"}, DateOf(noon)) {
+		if err != nil || m.Counts[Regulars] != 1 {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		months++
+	}
+	if months != busyNames {
+		t.Errorf("%d months of names", months)
+	}
+	page, err := b.CounterReport(ctx, apijson.UsageReportQuery{Name: "ark:12345", Limit: 10, After: busyName(1)})
+	if err != nil || len(page.Names) != 10 || page.Names[0].ID[0].Value != busyName(2) {
+		t.Errorf("%+v: %v", page, err)
+	}
+	rest, err := b.Unused(ctx, apijson.UnusedQuery{Name: "ark:12345"})
+	if err != nil || len(rest.Names) != 1 || rest.Names[0].Name != unused.String() {
+		t.Errorf("%+v: %v", rest, err)
+	}
+}
+
 // TestFewNamesNeedNoJournal checks that figures of a few names are in their cells at once.
 func TestFewNamesNeedNoJournal(t *testing.T) {
 	h := newHouse(t)

@@ -85,18 +85,19 @@ func TestYear(t *testing.T) {
 	for _, c := range []struct {
 		q           apijson.UsageQuery
 		rows, cells int
+		scans       int // one of names is for journals, of which there are none
 	}{
-		{apijson.UsageQuery{Name: "ark:12345"}, 12, 12},
-		{apijson.UsageQuery{Name: "ark:12345", By: "name"}, manyNames, 2 * manyNames},
-		{apijson.UsageQuery{Name: "ark:12345", By: "name", Limit: 100}, 100, 2 * manyNames},
-		{apijson.UsageQuery{Name: "ark:12345/0", By: "day"}, 2, 2 * manyNames},
+		{apijson.UsageQuery{Name: "ark:12345"}, 12, 12, 1},
+		{apijson.UsageQuery{Name: "ark:12345", By: "name"}, manyNames, 2 * manyNames, 2},
+		{apijson.UsageQuery{Name: "ark:12345", By: "name", Limit: 100}, 100, 2 * manyNames, 2},
+		{apijson.UsageQuery{Name: "ark:12345/0", By: "day"}, 2, 2 * manyNames, 2},
 	} {
 		*store = askedStore{Store: store.Store}
 		r, err := book.Report(admin, c.q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Rows) != c.rows || store.scans != 1 || store.cells != c.cells || store.reads > 1 { // the time when counting began
+		if len(r.Rows) != c.rows || store.scans != c.scans || store.cells != c.cells || store.reads > 1 { // the time when counting began
 			t.Errorf("%+v: %d rows, %d scans of %d cells, %d reads", c.q, len(r.Rows), store.scans, store.cells, store.reads)
 		}
 	}

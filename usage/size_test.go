@@ -65,9 +65,23 @@ func fillSized(t *testing.T, servers ...*registrar.Registrar) {
 			for try := 0; try == 0 || c.Stats().Waiting > 0 && try < 100; try++ {
 				c.flush(noon)
 			}
+			mine := []string{c.keeper.server}
+			for try := range 100 {
+				c.keeper.folds = folds{queue: mine}
+				err := c.keeper.fold(c.ctx, noon, 10_000)
+				if err == nil {
+					break
+				}
+				if try == 99 {
+					t.Error(err)
+				}
+			}
 		})
 	}
 	work.Wait()
+	for _, err := range servers[0].UsageList(asServer(t.Context()), journalCells, "") {
+		t.Fatalf("a part of a journal is left: %v", err)
+	}
 	var sum Counts
 	count := 0
 	for cell, err := range servers[0].UsageList(asServer(t.Context()), recordCells, "") {
