@@ -244,11 +244,11 @@ func TestFoldTogether(t *testing.T) {
 	}
 	one, two := newKeeper(h.r, h.counter.o.Log), newKeeper(h.r, h.counter.o.Log)
 	for turn := range 40 {
-		for _, k := range []*keeper{one, two, h.counter.keeper} {
+		for i, k := range []*keeper{one, two, h.counter.keeper} {
 			if k.folds.now == nil && len(k.folds.queue) == 0 {
 				k.folds.queue = []string{h.counter.keeper.server}
 			}
-			if err := k.fold(t.Context(), h.now, 1); err != nil {
+			if err := k.fold(t.Context(), h.now.Add(time.Duration(i)*time.Second), 1); err != nil { // their clocks differ, so their heads do
 				t.Fatal(err)
 			}
 		}
