@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/registrar"
 )
 
 // busyNames is how many names an interval has that goes to the journal.
@@ -296,6 +298,24 @@ func TestLookForJournals(t *testing.T) {
 	h.wantBusy(3)
 }
 
+// paged is a store that shows cells as they are when it comes to them, and not as they were when it began, as a database does that is read page by page.
+type paged struct{ stele.Store }
+
+func (s paged) Cells(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error] {
+	return func(yield func(stele.Cell, error) bool) {
+		for more := true; more; {
+			more = false
+			for c, err := range s.Store.Cells(ctx, prefix, after) {
+				if !yield(c, err) || err != nil {
+					return
+				}
+				after, more = c.Name, true
+				break
+			}
+		}
+	}
+}
+
 // TestReportWhileFolding has figures move from a journal to the cells while a report reads them.
 func TestReportWhileFolding(t *testing.T) {
 	h := newHouse(t)
@@ -304,7 +324,10 @@ func TestReportWhileFolding(t *testing.T) {
 	}
 	k := newKeeper(h.r, h.counter.o.Log)
 	k.folds.queue = []string{h.counter.keeper.server}
-	b := &Book{Registrar: h.r, Schemes: h.schemes}
+	if err := k.fold(t.Context(), h.now, 2); err != nil { // so there are cells, and parts that are not in all of them
+		t.Fatal(err)
+	}
+	b := &Book{Registrar: registrar.New(paged{h.store}, h.schemes, registrar.Options{Now: h.clock}), Schemes: h.schemes}
 	n := 0
 	for c, err := range b.names(t.Context(), recordCells, "") {
 		if err != nil {
