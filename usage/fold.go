@@ -144,7 +144,7 @@ func (k *keeper) fold(ctx context.Context, now time.Time, commits int) (err erro
 		if done || err != nil {
 			f.now = nil
 		}
-		if err != nil && !errors.Is(err, errOvertaken) {
+		if err != nil {
 			k.known.clear() // what cells have now is not known
 			return err
 		}
@@ -229,10 +229,7 @@ func (k *keeper) beginFold(ctx context.Context, now time.Time, server string) (*
 	return f, nil
 }
 
-// errOvertaken says that another server folds the same journal.
-var errOvertaken = errors.New("another server adds these figures up")
-
-// step makes the next commit of a fold. It reports whether all are made.
+// step makes the next commit of a fold. It reports whether all are made, or another server makes them.
 func (k *keeper) step(ctx context.Context, now time.Time, f *fold) (done bool, err error) {
 	list := f.cells.take()
 	head := journalHead{until: f.until, at: now}
@@ -263,7 +260,8 @@ func (k *keeper) step(ctx context.Context, now time.Time, f *fold) (done bool, e
 		case bytes.Equal(have, next): // a store that tried twice had made it
 			return k.stepped(ctx, f, &head)
 		case !bytes.Equal(have, f.seen):
-			return false, errOvertaken
+			f.more = false // the other server goes on
+			return true, nil
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -42,7 +41,7 @@ type journalPart struct {
 // add is for [addition].
 func (p *journalPart) add(value []byte) ([]byte, error) {
 	if value != nil {
-		return nil, refuse(stele.Internal, "", "another journal has this part")
+		return nil, errDamaged() // no other server writes this part, and this one writes it once
 	}
 	return p.value, nil
 }
