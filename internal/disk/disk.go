@@ -9,7 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"runtime"
 	"slices"
 
@@ -67,11 +67,22 @@ func CreatePrivate(name string, text []byte) error {
 
 // FolderSize returns how many bytes the files of a folder have: all of them, or those with one of some endings, such as .sst.
 func FolderSize(folder string, endings ...string) (size int64, err error) {
-	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || len(endings) > 0 && !slices.Contains(endings, filepath.Ext(path)) {
+	return treeSize(os.DirFS(folder), endings)
+}
+
+// treeSize is FolderSize for a tree of files. A store removes files while it works: one that has vanished since its folder was read has no size.
+func treeSize(tree fs.FS, endings []string) (size int64, err error) {
+	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && name != ".":
+			return nil
+		case err != nil || d.IsDir() || len(endings) > 0 && !slices.Contains(endings, path.Ext(name)):
 			return err
 		}
 		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err == nil {
 			size += info.Size()
 		}

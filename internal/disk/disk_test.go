@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stele-id/stele"
 )
@@ -48,5 +49,49 @@ func TestReadSome(t *testing.T) {
 	}
 	if _, err := FolderSize(filepath.Join(folder, "none")); err == nil {
 		t.Error("a folder that is not there has a size")
+	}
+}
+
+// vanishing is a tree from which files and folders vanish after their folder was read.
+type vanishing struct {
+	fstest.MapFS
+	gone map[string]bool
+}
+
+func (v vanishing) ReadDir(name string) ([]fs.DirEntry, error) {
+	if v.gone[name] {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	list, err := v.MapFS.ReadDir(name)
+	for i, d := range list {
+		if v.gone[d.Name()] && !d.IsDir() {
+			list[i] = goneEntry{d}
+		}
+	}
+	return list, err
+}
+
+type goneEntry struct{ fs.DirEntry }
+
+func (goneEntry) Info() (fs.FileInfo, error) { return nil, fs.ErrNotExist }
+
+func TestFolderSize(t *testing.T) {
+	tree := fstest.MapFS{"a.sst": {Data: make([]byte, 10)}, "b.log": {Data: make([]byte, 7)}, "in/c.sst": {Data: make([]byte, 5)}}
+	for _, tt := range []struct {
+		gone    map[string]bool
+		endings []string
+		want    int64
+	}{
+		{nil, nil, 22},
+		{nil, []string{".sst"}, 15},
+		{map[string]bool{"a.sst": true}, nil, 12},
+		{map[string]bool{"in": true}, nil, 17},
+	} {
+		if size, err := treeSize(vanishing{tree, tt.gone}, tt.endings); size != tt.want || err != nil {
+			t.Errorf("without %v, %v: %d, %v, want %d", tt.gone, tt.endings, size, err, tt.want)
+		}
+	}
+	if _, err := FolderSize(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
 	}
 }
