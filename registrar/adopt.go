@@ -26,6 +26,7 @@ type AdoptedBundle struct {
 	Label      string    // of the import: the name of the file
 	Spaces     []*stele.Namespace
 	Minters    []stele.MinterState // Name and After
+	Fixed      []FixedName         // which bytes names stand for
 	Names      uint64              // identifiers and aliases of all records, without the aliases that are left out
 }
 
@@ -54,7 +55,7 @@ type AdoptedSpace struct {
 }
 
 // Adopting is the adoption of a bundle under way. Its methods are called one after the other: Begin, Write for all versions of
-// records in their order, and Finish. Each may be repeated, also by another process: what is there already is compared and left.
+// records in their order, FixData, and Finish. Each may be repeated, also by another process: what is there already is compared and left.
 type Adopting struct {
 	*AdoptedNames
 	r      *Registrar
@@ -157,7 +158,7 @@ func (r *Registrar) Adopt(ctx context.Context, b *AdoptedBundle, o AdoptOptions)
 			return nil, err
 		}
 	}
-	return a, nil
+	return a, a.judgeFixed(ctx)
 }
 
 // learnHosts lets the schemes read the PURLs of the namespaces. Begin keeps their hosts.

@@ -17,8 +17,8 @@ import (
 // fixedName is the member of a line of an import that says which bytes the record stands for.
 const fixedName = "fixed"
 
-// isWhole reports whether d has a SHA-256 digest in lower case, or says that there are no data.
-func (d *FixedData) isWhole() bool {
+// IsWhole reports whether d has a SHA-256 digest in lower case, or says that there are no data.
+func (d *FixedData) IsWhole() bool {
 	if d.Absent {
 		return d.SHA256 == "" && d.Size == 0
 	}
@@ -54,7 +54,7 @@ func CutFixedData(line []byte) (rest []byte, d *FixedData, err error) {
 	dec.DisallowUnknownFields()
 	err = dec.Decode(&said)
 	d = &FixedData{Absent: said.Absent, SHA256: said.SHA256, Size: said.Size, At: said.At}
-	if err != nil || !d.isWhole() {
+	if err != nil || !d.IsWhole() {
 		var f stele.Report
 		f.Addf(fixedName, "document.fixed-unreadable", `should say which bytes the record stands for: a digest as in {"sha256":"e3b0...","size":7}, or {"absent":true}`)
 		return nil, nil, f.Err("read record", stele.ID{})
@@ -146,6 +146,10 @@ func (in *intake) fixOne(ctx context.Context, id stele.ID, d FixedData) error {
 	value, err := json.Marshal(&d)
 	if err != nil {
 		return refuse(opImport, id, stele.Invalid, "import.fixed-data-date-wrong", "the date since when it stands for these bytes can't be written: {cause}; correct the line", err)
+	}
+	// A registry to which the namespace was handed over says what its names stand for.
+	if err := in.open(ctx, opImport, in.namespaceTree, &stele.Record{ID: id, Version: 2}); err != nil {
+		return err
 	}
 	for attempt := 1; ; attempt++ {
 		kept, err := in.fixedData(ctx, opImport, id)

@@ -44,7 +44,7 @@ func readBeside(mark string, value []byte) (id string, err error) {
 	if err := json.Unmarshal(value, &d); err != nil {
 		return "", err
 	}
-	if !d.isWhole() {
+	if !d.IsWhole() {
 		return "", stele.Messagef("verify.fixed-data-without-digest", "it has neither a SHA-256 digest nor says that there are no data")
 	}
 	return d.ID, nil

@@ -132,6 +132,9 @@ func (a *Adoption) Run(ctx context.Context, in io.ReadSeeker) (*Inheritance, err
 	if err := a.records(ctx, in, heir, result.Report); err != nil {
 		return nil, err
 	}
+	if err := heir.FixData(ctx); err != nil {
+		return nil, err
+	}
 	if err := sealed(); err != nil {
 		return nil, err
 	}
@@ -174,6 +177,11 @@ func (a *Adoption) check(ctx context.Context, in io.ReadSeeker, result *Inherita
 		Minter: func(m *Minter) error {
 			said.Minters = append(said.Minters, stele.MinterState{Name: m.Name, After: slices.Clone(m.State)})
 			return nil
+		},
+		Fixed: func(f *Fixed) error {
+			id, err := a.Options.Schemes.Parse(f.Name)
+			said.Fixed = append(said.Fixed, registrar.FixedName{Name: id, FixedData: f.data()})
+			return err
 		},
 		Record: func(v *RecordVersion) (err error) {
 			if names == nil {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -46,11 +48,25 @@ func newGiver(t *testing.T, records int) *house {
 	_, err := g.r.Disavow(g.ctx, g.id("ark:99999/wrong"), 0, 1, 2, "an intruder")
 	g.must(err)
 	g.put("ark:99999/wrong")
+	g.fixed("ark:99999/fixed", registrar.FixedData{SHA256: digestOf("bytes"), Size: 5})
+	g.fixed("ark:99999/nothing", registrar.FixedData{Absent: true})
 	g.put("20.500.1/admin", func(r *stele.Record) {
 		r.Values = []stele.HandleValue{{Index: 100, Type: "HS_ADMIN", Data: []byte("x"), TTL: 86400, Permissions: stele.DefaultPermissions}}
 	})
 	return g
 }
+
+// fixed registers a name, and says which bytes it stands for.
+func (h *house) fixed(name string, d registrar.FixedData) {
+	h.Helper()
+	h.put(name)
+	rec, err := h.store.Record(h.ctx, h.id(name))
+	h.must(err)
+	_, err = h.r.FixData(h.ctx, rec, d)
+	h.must(err)
+}
+
+func digestOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
 func (h *house) key(prefix string) stele.NamespaceKey {
 	h.Helper()
@@ -116,6 +132,11 @@ func (h *house) inherits(giver *house, prefix string) (versions int) {
 			if w.Import = got.Import; got.Import == 0 && !isBare(got) || !got.Equal(&w) {
 				h.Errorf("version %d of %s is\n%+v, and the giver's\n%+v", want.Version, rec.ID, got, &w)
 			}
+		}
+		want, err := giver.r.FixedData(giver.ctx, rec.ID)
+		giver.must(err)
+		if got, err := h.r.FixedData(h.ctx, rec.ID); err != nil || (got == nil) != (want == nil) || got != nil && (got.SHA256 != want.SHA256 || got.Absent != want.Absent || !got.At.Equal(want.At)) {
+			h.Errorf("%s stands for %+v, and at the giver for %+v, %v", rec.ID, got, want, err)
 		}
 		for _, alias := range rec.Aliases {
 			if got, err := h.store.Record(h.ctx, alias); err != nil || got.ID != rec.ID {

@@ -248,7 +248,9 @@ func (h *house) forge(data []byte, spoil func([]string) []string) []byte {
 	h.Helper()
 	report := h.check(data)
 	var b bytes.Buffer
-	w := &writer{job: &Job{Keys: h.keys, Now: h.now}, out: &outCounter{w: &b}, head: report.Head, counts: report.Counts}
+	from, err := h.r.Bundling(h.ctx)
+	h.must(err)
+	w := &writer{job: &Job{From: from, Keys: h.keys, Now: h.now}, out: &outCounter{w: &b}, head: report.Head, counts: report.Counts}
 	r := tarReader{in: bytes.NewReader(data)}
 	for {
 		name, _, err := r.next()
@@ -268,7 +270,7 @@ func (h *house) forge(data []byte, spoil func([]string) []string) []byte {
 			h.must(w.put(name, content))
 		}
 	}
-	_, err := w.back(h.ctx)
+	_, err = w.back(h.ctx)
 	h.must(err)
 	return b.Bytes()
 }

@@ -43,6 +43,7 @@ type Counts struct {
 	Keys       uint64 `json:"keys"`
 	Statements uint64 `json:"statements"`
 	Usage      uint64 `json:"usage"`
+	Fixed      uint64 `json:"fixed,omitempty"`
 	Tiles      uint64 `json:"tiles"`
 }
 
@@ -121,7 +122,7 @@ type Signature struct {
 	JWS       string    `json:"jws"`
 }
 
-// The files of a bundle, in their order. All but those of the namespaces' signatures and of co-signatures are always there, and
+// The files of a bundle, in their order. All but those of the namespaces' signatures, of co-signatures and of fixed bytes are always there, and
 // data/records-NNNNN.jsonl and data/log/tile/... are as many as it takes.
 const (
 	fileBagit       = "bagit.txt"
@@ -136,6 +137,7 @@ const (
 	fileMinters     = "data/minters.jsonl"
 	fileRecords     = "data/records-%05d.jsonl"
 	fileUsage       = "data/usage.jsonl"
+	fileFixed       = "data/fixed.jsonl"
 	fileCounts      = "data/counts.json"
 	fileManifest    = "manifest-sha256.txt"
 	fileInfo        = "bag-info.txt"

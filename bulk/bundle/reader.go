@@ -44,6 +44,7 @@ type Visitor struct {
 	Minter    func(*Minter) error
 	Record    func(*RecordVersion) error
 	Usage     func(*Usage) error
+	Fixed     func(*Fixed) error
 }
 
 // Report is what is known of a bundle that is whole.
@@ -127,6 +128,7 @@ type reader struct {
 	hashes   spool
 	history  history
 	usage    Usage // the last line
+	fixed    Fixed // the last line
 	keyLines []Key
 }
 
@@ -218,6 +220,7 @@ var parts = []part{
 	{name: fileMinters, most: maxFile, read: (*reader).readMinters},
 	{name: "data/records-", most: maxFileBytes + maxLine, optional: true, many: true, read: (*reader).readRecords, end: (*reader).endRecords},
 	{name: fileUsage, most: maxFile, read: (*reader).readUsage},
+	{name: fileFixed, most: maxHeld, optional: true, read: (*reader).readFixed},
 	{name: fileCounts, most: maxSmall, read: (*reader).readCounts},
 	{name: fileManifest, most: maxFile, read: (*reader).readManifest},
 	{name: fileInfo, most: maxSmall, read: (*reader).readInfo},

@@ -410,6 +410,9 @@ func (w *writer) back(ctx context.Context) (*Written, error) {
 	if err := w.putUsage(ctx); err != nil {
 		return nil, err
 	}
+	if err := w.putFixed(ctx); err != nil {
+		return nil, err
+	}
 	if err := w.putJSON(fileCounts, &w.counts); err != nil {
 		return nil, err
 	}

@@ -126,6 +126,7 @@ type maker struct {
 
 	made   made
 	spaces []*bundle.NamespaceVersion
+	fixed  []bundle.Fixed
 }
 
 // lock makes sure that one process at a time makes the registry.
@@ -203,6 +204,10 @@ func (m *maker) check(ctx context.Context, keep bool) (*bundle.Report, error) {
 	if keep {
 		o.Visit.Namespace = func(v *bundle.NamespaceVersion) error {
 			m.spaces = append(m.spaces, v)
+			return nil
+		}
+		o.Visit.Fixed = func(f *bundle.Fixed) error {
+			m.fixed = append(m.fixed, *f)
 			return nil
 		}
 		o.Visit.Tile = m.keepTile

@@ -21,6 +21,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/bulk/bundle"
 	"github.com/stele-id/stele/namespaces"
+	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/mem"
@@ -120,6 +121,10 @@ func newGiver(t *testing.T) *giver {
 	g.must(err)
 	_, err = g.r.Registrar.Withdraw(g.ctx, g.id("ark:12345/x1"), 0, "it was wrong", g.id("ark:12345/x2"))
 	g.must(err)
+	rec, err := g.r.Store.Record(g.ctx, g.id("ark:12345/x3"))
+	g.must(err)
+	_, err = g.r.Registrar.FixData(g.ctx, rec, registrar.FixedData{SHA256: strings.Repeat("0f", 32), Size: 7})
+	g.must(err)
 	g.file = g.bundle()
 	return g
 }
@@ -180,6 +185,9 @@ func (g *giver) compare(a *Archive) {
 	}
 	if uint64(versions) != a.Counts.Versions {
 		g.Errorf("%d versions of %d", versions, a.Counts.Versions)
+	}
+	if d, err := r.Registrar.FixedData(g.ctx, g.id("ark:12345/x3")); err != nil || d == nil || d.SHA256 != strings.Repeat("0f", 32) || d.Size != 7 {
+		g.Errorf("a name stands for %+v: %v", d, err)
 	}
 	n, err := r.Store.Namespace(g.ctx, stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"})
 	if err != nil || n.Title != "Rivers!!!" || n.Version != 4 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk/bundle"
@@ -48,6 +49,9 @@ func (m *maker) load(ctx context.Context, report *bundle.Report) (err error) {
 		return nil
 	})
 	if err != nil {
+		return err
+	}
+	if err := l.fixed(ctx, m.fixed, m.o.Bundle.Schemes); err != nil {
 		return err
 	}
 	if err := r.Store.Seal(ctx, stele.Reason(stele.Frozen(report.Head.Origin, report.Head.At)).Error()); err != nil {
@@ -112,6 +116,24 @@ func (l *loader) counts(id stele.ID) (stele.NamespaceKey, uint64) {
 		return node.Key(), 0
 	}
 	return stele.NamespaceKey{Scheme: id.Scheme()}, 0
+}
+
+// fixed writes which bytes names stand for.
+func (l *loader) fixed(ctx context.Context, list []bundle.Fixed, schemes *stele.Schemes) error {
+	for part := range slices.Chunk(list, commitVersions) {
+		var c stele.Commit
+		for i := range part {
+			cell, err := part[i].Cell(schemes)
+			if err != nil {
+				return err
+			}
+			c.Cells = append(c.Cells, cell)
+		}
+		if err := l.store.Apply(ctx, &c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // records writes versions of records, in the order of the bundle. Those of a record may come with several calls.

@@ -66,7 +66,7 @@ func (c *call) fixed(rec *stele.Record, absent bool) (*registrar.FixedData, erro
 		return d, err
 	}
 	d, err = c.fix(rec, registrar.FixedData{Absent: true})
-	if errors.Is(err, stele.ErrSealed) || errors.Is(err, stele.Unavailable) || errors.Is(err, errHandedOver) {
+	if errors.Is(err, stele.ErrSealed) || errors.Is(err, stele.Unavailable) || errors.Is(err, errHandedOver) || errors.Is(err, errReadOnly) {
 		return nil, nil
 	}
 	return d, err
@@ -79,11 +79,19 @@ var errChanged error = &fault{internal, "the record was changed while this reque
 // errHandedOver says that a name is another registry's now, which says what it stands for.
 var errHandedOver error = &fault{internal, "the namespace of this name was handed over to another registry before its data were first given here; ask that registry"}
 
+// errReadOnly says that another registry decides which bytes a name stands for, and has not said it yet.
+var errReadOnly error = &fault{internal, "this registry has taken over the name for reading only, and does not know yet which bytes it stands for; ask the registry from which it comes"}
+
 // fix stores which bytes a record stands for.
 func (c *call) fix(rec *stele.Record, d registrar.FixedData) (*registrar.FixedData, error) {
 	kept, err := c.o.Data.FixData(c.server(), rec, d)
-	if m, ok := errors.AsType[*stele.Message](err); ok && m.Code == "record.namespace-sealed" {
-		return nil, errHandedOver
+	if m, ok := errors.AsType[*stele.Message](err); ok {
+		switch m.Code {
+		case "record.namespace-sealed":
+			return nil, errHandedOver
+		case "record.namespace-read-only":
+			return nil, errReadOnly
+		}
 	}
 	if isConflict(err) {
 		return nil, errChanged

@@ -78,3 +78,62 @@ func TestPrimaryAway(t *testing.T) {
 	}
 	a.get("/authority/data?lsid="+one).fails(t, "300")
 }
+
+// Which bytes a name stands for is said by the registry whose name it is: not by the one that has handed it over, and not by one that has
+// it for reading only. What was said before holds there, too.
+func TestDataOfAnother(t *testing.T) {
+	for what, change := range map[string]struct {
+		change func(ns *stele.Namespace)
+		says   string
+	}{
+		"sealed": {func(ns *stele.Namespace) {
+			ns.HandOver = stele.HandOver{State: stele.Sealed, Heir: "heir.example.org/.log", Address: "https://heir.example.org/", Since: noon}
+		}, "was handed over to another registry"},
+		"for reading": {func(ns *stele.Namespace) {
+			ns.Adoptions = []stele.Adoption{{From: "giver.example.org/.log", To: "heir.example.org/.log", Bundle: strings.Repeat("0f", 32), Change: 4, Until: noon, At: noon, Reading: true}}
+		}, "for reading only"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := newFiles(t)
+			f.put("/1", "a")
+			a := newAuthority(t)
+			a.space("urn:lsid:example.org:ns", func(*stele.Namespace) {})
+			const two, three = "urn:lsid:example.org:ns:two", "urn:lsid:example.org:ns:three"
+			gone := data(f.URL + "/1")
+			gone.Status = http.StatusGone
+			a.put(one, stele.Record{Targets: []stele.Target{data(f.URL + "/1")}})
+			a.put(two, stele.Record{Targets: []stele.Target{gone}})
+			a.put(three, stele.Record{Targets: []stele.Target{data(f.URL + "/1")}})
+			if w := a.get("/authority/data?lsid=" + one); w.body != "a" {
+				t.Fatal(w.body)
+			}
+			ns, err := a.store.Namespace(t.Context(), stele.NamespaceKey{Scheme: "lsid", Prefix: "urn:lsid:example.org:ns"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			change.change(ns)
+			ns.Version++
+			if err := a.store.Apply(t.Context(), &stele.Commit{Namespaces: []*stele.Namespace{ns}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.registrar.Reload(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			a.resolver.InvalidateAll()
+			if w := a.get("/authority/data?lsid=" + one); w.body != "a" {
+				t.Errorf("what it stands for already: %s %s", w.Status, w.body)
+			}
+			a.get("/authority/data?lsid="+two).fails(t, "300")
+			w := a.get("/authority/data?lsid=" + three)
+			w.fails(t, "500")
+			if !strings.Contains(w.body, change.says) {
+				t.Error(w.body)
+			}
+			for _, name := range []string{two, three} {
+				if d, err := a.registrar.FixedData(a.ctx, a.id(name)); d != nil || err != nil {
+					t.Errorf("%s stands for %+v, %v", name, d, err)
+				}
+			}
+		})
+	}
+}
