@@ -133,9 +133,9 @@ func sortedKeys(m map[string]pair) (keys []string) {
 	return keys
 }
 
-func (r *oboReader) refuse(n *yaml.Node, text, code, reason string, args ...any) {
+func (r *oboReader) refuse(n *yaml.Node, entry, code, text string, args ...any) {
 	if len(r.wrong) < maxOBOEntries {
-		r.wrong = append(r.wrong, oboWrong{n.Line, text, stele.Messagef(code, reason, args...)})
+		r.wrong = append(r.wrong, oboWrong{n.Line, entry, stele.Messagef(code, text, args...)})
 	}
 }
 
