@@ -166,6 +166,9 @@ func cellEntry(ctx context.Context, op string, c *stele.CellChange) *stele.Audit
 	if strings.HasPrefix(c.Name, depositCells) {
 		return depositEntry(ctx, op, c)
 	}
+	if strings.HasPrefix(c.Name, takenCells) {
+		return takenEntry(ctx, op, c)
+	}
 	if strings.HasPrefix(c.Name, watchCells) {
 		return watchEntry(ctx, op, c)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -54,10 +55,25 @@ func readTaken(c stele.Cell) (t TakenBundle, err error) {
 
 // caller returns which user acts, for a note that others read.
 func caller(ctx context.Context) string {
-	if e := entry(ctx, "", ""); e.By != auth.Local().Name || e.System == "" {
+	if e := entry(ctx, opNoteBundle, ""); e.By != auth.Local().Name || e.System == "" {
 		return e.By
 	}
 	return auth.OriginOf(ctx).System
+}
+
+// takenEntry returns the entry of a note.
+func takenEntry(ctx context.Context, op string, c *stele.CellChange) *stele.AuditEntry {
+	before, _ := readTaken(stele.Cell{Name: c.Name, Value: c.Before}) // what can't be read is not told
+	after, err := readTaken(stele.Cell{Name: c.Name, Value: c.After})
+	if err != nil {
+		return nil
+	}
+	e := entry(ctx, op, "namespace:"+after.Namespace.String())
+	e.Namespace = after.Namespace
+	if e.Details = fmt.Sprintf("checked %s up to change %d", after.Manifest, after.Change); !after.Made.Equal(before.Made) {
+		e.Details = fmt.Sprintf("made %s up to change %d, with %d records", after.Manifest, after.Change, after.Records)
+	}
+	return e
 }
 
 // NoteMade notes that the caller has made the bundle: at each of the topmost namespaces that it has as a whole, or at the scheme if it has all names of one. So there are never

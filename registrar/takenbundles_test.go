@@ -64,6 +64,18 @@ func TestTakenBundles(t *testing.T) {
 		t.Fatal(err)
 	}
 	is(ann, "ark:12345/x5", "02 by ann, checked by ann at 2")
+	var said []string
+	for e, err := range f.store.Audit(f.admin, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Operation == opNoteBundle && e.Namespace.Prefix == "ark:12345/x5" {
+			said = append(said, e.By+" "+strings.ReplaceAll(e.Details, strings.Repeat("0", 62), ""))
+		}
+	}
+	if got := strings.Join(said, "; "); !strings.HasPrefix(got, "ann made 01 up to change 1, with ") || !strings.HasSuffix(got, "; ann checked 02 up to change 2") || len(said) != 3 {
+		t.Errorf("the audit trail says %s", got)
+	}
 	f.jump(time.Minute)
 	f.noted(f.admin, 3)
 	is(ann, "ark:12345/x5", "03 by local, wider, checked by ann at 2") // the check is of an earlier one

@@ -24,7 +24,7 @@ var operations = []string{
 	"register", "mint", "mint and register", "update", "add alias", "withdraw", "reinstate", "revive", "revert", "disavow", "redact", "fix data", "begin import", "import", "revert import",
 	"propose", "approve proposal", "decline proposal", "take proposal back", "add foreign authority", "remove foreign authority",
 	"add namespace", "set namespace", "hand over namespace", "take over namespace", "leave namespace",
-	"offer namespace", "seal namespace", "forward namespace", "cancel hand-over", "adopt", "end giver", "bundle", "escrow", "watch registry", "end watch",
+	"offer namespace", "seal namespace", "forward namespace", "cancel hand-over", "adopt", "end giver", "bundle", "note bundle", "escrow", "watch registry", "end watch",
 	"set link checks", "look at link", "use archived copy", "set usage settings", "count log",
 	"add user", "invite user", "set user", "set preferences", "create link", "end link", "sign in", "sign out", "prove", "create token", "revoke token", "open token",
 	"add passkey", "rename passkey", "remove passkey", "set password", "remove password", "link identity", "end identity", "ask address", "confirm address", "remove address",
