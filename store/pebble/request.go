@@ -168,15 +168,9 @@ func (s *Store) submit(ctx context.Context, op string, q *request) error {
 	if q.state.CompareAndSwap(requestWaits, requestLeft) {
 		return ctx.Err()
 	}
-	if q.ingest != nil {
-		return <-q.done // the committer has its tables
-	}
-	select {
-	case err := <-q.done:
-		return err
-	default:
-		return refuse(op, stele.ID{}, stele.Unavailable, "commit.on-its-way-to-disk", "it is on its way to the disk, and unknown whether it will be kept; look before you try again: {cause}", ctx.Err())
-	}
+	// The committer has it. A caller that left now would have what is kept in memory forgotten before the commit can be read: a reader in
+	// between would keep what was there before, for as long as the process runs.
+	return <-q.done
 }
 
 func (s *Store) enqueue(ctx context.Context, op string, q *request) error {
