@@ -232,7 +232,7 @@ func (x *subject) get(ctx context.Context, link string) (*http.Response, time.Du
 }
 
 // isFree reports whether certainly no process has the folder open: then a server that answers is one of
-// another registry. The remark of a process that does not run here is no proof, since the process may
+// another registry. The remark of a process that does not run here is not a proof, since the process may
 // run in a container.
 func (x *subject) isFree() bool {
 	if x.Away || x.Place.IsDatabase() {

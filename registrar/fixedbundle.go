@@ -15,8 +15,8 @@ type FixedName struct {
 	FixedData
 }
 
-// FixedCell returns the cell that says which bytes a record stands for. It is for a registry that is made of a bundle, and that nobody
-// else writes to.
+// FixedCell returns the cell that says which bytes a record stands for. It is for a registry that is made of a bundle, before other
+// processes write to it.
 func FixedCell(id stele.ID, d FixedData) (stele.CellChange, error) {
 	d.ID = id.String()
 	value, err := json.Marshal(&d)

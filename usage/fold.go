@@ -31,8 +31,8 @@ type folds struct {
 }
 
 // fold adds parts of the journal of a server to the cells of names, in the order of these. Each commit sets in the head of the journal
-// up to which cell it is made, on the condition that the head is as it was: whoever
-// goes on after a crash, this server or another one, adds nothing twice and leaves nothing out. Two servers that fold the same journal do no harm: one is refused.
+// up to which cell it is made, on the condition that the head is as it was: the server
+// that goes on after a crash, this one or another, adds nothing twice and leaves nothing out. Two servers that fold the same journal do no harm: one is refused.
 type fold struct {
 	server string
 	seen   []byte // value of the head

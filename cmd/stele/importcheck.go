@@ -19,7 +19,7 @@ const (
 	byServer   = "by requests to the server"
 )
 
-// runChecks runs the tests that files bring along, and tells which fail. If there is nobody to ask, the tests are held against what the
+// runChecks runs the tests that files bring along, and tells which fail. If there is no server to ask, the tests are held against what the
 // files say, as after an import into an empty registry.
 func (p *program) runChecks(ctx context.Context, source *foreign.Source, ask asker, how string) error {
 	checks, err := source.Checks()
