@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/binary"
@@ -168,10 +169,21 @@ func (s *Store) submit(ctx context.Context, op string, q *request) error {
 	if q.state.CompareAndSwap(requestWaits, requestLeft) {
 		return ctx.Err()
 	}
+	if q.ingest != nil {
+		return <-q.done // the committer has its tables
+	}
 	// The committer has it. A caller that left now would have what is kept in memory forgotten before the commit can be read: a reader in
-	// between would keep what was there before, for as long as the process runs.
-	return <-q.done
+	// between would keep what was there before. Only a disk that hangs takes longer than this.
+	select {
+	case err := <-q.done:
+		return err
+	case <-time.After(leavePatience):
+		return refuse(op, stele.ID{}, stele.Unavailable, "commit.on-its-way-to-disk", "it is on its way to the disk, and unknown whether it will be kept; look before you try again: {cause}", ctx.Err())
+	}
 }
+
+// leavePatience is how long a caller whose context has ended waits for a commit that is being written.
+const leavePatience = 2 * time.Second
 
 func (s *Store) enqueue(ctx context.Context, op string, q *request) error {
 	s.queueing.RLock()
