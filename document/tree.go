@@ -2,7 +2,10 @@ package document
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
+	"slices"
+	"strconv"
 
 	"github.com/stele-id/stele"
 )
@@ -87,4 +90,45 @@ func (j *jsonReader) tree(nesting int) any {
 	}
 	j.unexpected("a value")
 	return nil
+}
+
+// AppendTree appends a value that [ReadTree] returned, or one like it, in JSON to b: compact, with the members of objects in the order of
+// their names. Of a value of another type it writes null.
+func AppendTree(b []byte, v any) []byte {
+	w := jsonWriter{b: b}
+	w.tree(v)
+	return w.b
+}
+
+func (w *jsonWriter) tree(v any) {
+	switch v := v.(type) {
+	case string:
+		w.string(v)
+	case json.Number:
+		w.b = append(w.b, v...)
+	case bool:
+		w.b = strconv.AppendBool(w.b, v)
+	case []any:
+		w.open('[')
+		for i, item := range v {
+			if i > 0 {
+				w.b = append(w.b, ',')
+			}
+			w.tree(item)
+		}
+		w.close(']')
+	case map[string]any:
+		w.open('{')
+		for i, name := range slices.Sorted(maps.Keys(v)) {
+			if i > 0 {
+				w.b = append(w.b, ',')
+			}
+			w.string(name)
+			w.b = append(w.b, ':')
+			w.tree(v[name])
+		}
+		w.close('}')
+	default:
+		w.b = append(w.b, "null"...)
+	}
 }

@@ -34,6 +34,7 @@ func FuzzTree(f *testing.F) {
 		if err := d.Decode(&peer); err != nil || !reflect.DeepEqual(tree, peer) {
 			t.Fatalf("%s: %v, encoding/json has %v, %v", text, tree, peer, err)
 		}
+		checkAppendTree(t, tree)
 		object, isObject := tree.(map[string]any)
 		members, err := ReadObject(text)
 		if isObject != (err == nil) || isObject && len(members) != len(object) {
@@ -45,6 +46,21 @@ func FuzzTree(f *testing.F) {
 			}
 		}
 	})
+}
+
+// checkAppendTree holds that a tree is written as encoding/json writes it, except what only matters in HTML and JavaScript.
+func checkAppendTree(t *testing.T, tree any) {
+	t.Helper()
+	var peer bytes.Buffer
+	e := json.NewEncoder(&peer)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(tree); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer(`\\`, `\\`, `\u2028`, "\u2028", `\u2029`, "\u2029").Replace(strings.TrimSuffix(peer.String(), "\n")) // an escaped backslash begins no escape
+	if got := string(AppendTree([]byte("x"), tree)); got != "x"+want {
+		t.Fatalf("%s is written, encoding/json writes %s", got, want)
+	}
 }
 
 func TestReadTreeProblems(t *testing.T) {

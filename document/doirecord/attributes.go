@@ -150,77 +150,112 @@ func agrees(name string, made, kept any) bool {
 	return true
 }
 
-// usualAttributes is how many attributes most records have, or some more.
-const usualAttributes = 24
+// saidAttributes are the attributes that the fields of a record say.
+var saidAttributes = strings.Fields(`doi prefix suffix isActive state reason created updated url contentUrl formats creators contributors titles dates
+	publicationYear publisher types descriptions language version rightsList subjects container identifiers xml`)
 
 // attributesOf returns the attributes that the fields of a record say.
 func attributesOf(rec *stele.Record, doi string) map[string]any {
-	m := rec.Metadata
-	prefix, suffix, _ := strings.Cut(doi, "/")
-	a := make(map[string]any, usualAttributes)
-	a["doi"], a["prefix"], a["suffix"], a["isActive"] = doi, prefix, suffix, rec.State == stele.Active
-	put := func(name string, v any) {
-		if !isEmpty(v) {
+	a := make(map[string]any, len(saidAttributes))
+	for _, name := range saidAttributes {
+		if v := saidBy(rec, doi, name); v != nil && (name == "suffix" || !isEmpty(v)) {
 			a[name] = v
 		}
 	}
-	put("creators", agentTrees(m[stele.Who], ""))
-	put("contributors", agentTrees(m["contributor"], "Other"))
-	if m[stele.What] != "" {
-		a["titles"] = []any{map[string]any{"title": m[stele.What]}}
-	}
-	if year := yearOf(m[stele.When]); year != "" {
-		a["publicationYear"] = json.Number(strings.TrimLeft(year, "0"))
-		a["dates"] = []any{map[string]any{"date": m[stele.When], "dateType": "Issued"}}
-	} else if m[stele.When] != "" {
-		a["dates"] = []any{map[string]any{"date": m[stele.When], "dateType": "Other"}}
-	}
-	put("publisher", m["publisher"])
-	if general, specific, _ := strings.Cut(m["type"], "/"); general != "" {
-		put("types", map[string]any{"resourceTypeGeneral": general, "resourceType": specific})
-	}
-	if m["description"] != "" {
-		a["descriptions"] = []any{map[string]any{"description": m["description"], "descriptionType": "Abstract"}}
-	}
-	put("language", m["language"])
-	put("version", m["version"])
-	if m["rights"] != "" || m["license"] != "" {
-		put("rightsList", []any{map[string]any{"rights": m["rights"], "rightsUri": m["license"]}})
-	}
-	if m["subject"] != "" {
-		var list []any
-		for text := range strings.SplitSeq(m["subject"], "; ") {
-			list = append(list, map[string]any{"subject": text})
-		}
-		a["subjects"] = list
-	}
-	if m["journal"] != "" {
-		first, last, _ := strings.Cut(m["pages"], "-")
-		put("container", map[string]any{"type": "Journal", "title": m["journal"], "volume": m["volume"], "issue": m["issue"], "firstPage": first, "lastPage": last})
-	}
-	putPlaces(rec, put)
-	putState(rec, a)
-	if text := m[DataCite]; text != "" {
-		a["xml"] = base64.StdEncoding.EncodeToString([]byte(text))
-	}
-	var aliases []any
-	for _, id := range rec.Aliases {
-		aliases = append(aliases, map[string]any{"identifier": id.String(), "identifierType": strings.ToUpper(id.Scheme())})
-	}
-	put("identifiers", aliases)
 	return a
 }
 
-// putPlaces writes the first location as the address of the page, and the others as those of the content.
-func putPlaces(rec *stele.Record, put func(string, any)) {
+// saidBy returns the attribute that the fields of a record say; nil, or an empty value, if they say nothing of it.
+func saidBy(rec *stele.Record, doi, name string) any {
+	m := rec.Metadata
+	switch name {
+	case "doi":
+		return doi
+	case "prefix":
+		prefix, _, _ := strings.Cut(doi, "/")
+		return prefix
+	case "suffix":
+		_, suffix, _ := strings.Cut(doi, "/")
+		return suffix
+	case "url", "contentUrl", "formats":
+		return saidPlaces(rec, name)
+	case "isActive", "state", "reason", "created", "updated":
+		return saidState(rec, name)
+	case "creators":
+		return agentTrees(m[stele.Who], "")
+	case "contributors":
+		return agentTrees(m["contributor"], "Other")
+	case "publisher", "language", "version":
+		return m[name]
+	case "titles":
+		return objectOf("title", m[stele.What])
+	case "publicationYear":
+		if year := strings.TrimLeft(yearOf(m[stele.When]), "0"); year != "" {
+			return json.Number(year)
+		}
+	case "dates":
+		kind := "Issued"
+		if yearOf(m[stele.When]) == "" {
+			kind = "Other"
+		}
+		return objectOf("date", m[stele.When], "dateType", kind)
+	case "descriptions":
+		return objectOf("description", m["description"], "descriptionType", "Abstract")
+	case "types":
+		if general, specific, _ := strings.Cut(m["type"], "/"); general != "" {
+			return map[string]any{"resourceTypeGeneral": general, "resourceType": specific}
+		}
+	case "rightsList":
+		if m["rights"] != "" || m["license"] != "" {
+			return []any{map[string]any{"rights": m["rights"], "rightsUri": m["license"]}}
+		}
+	case "subjects":
+		var list []any
+		for text := range strings.SplitSeq(m["subject"], "; ") {
+			list = append(list, objectOf("subject", text)...)
+		}
+		return list
+	case "container":
+		if m["journal"] != "" {
+			first, last, _ := strings.Cut(m["pages"], "-")
+			return map[string]any{"type": "Journal", "title": m["journal"], "volume": m["volume"], "issue": m["issue"], "firstPage": first, "lastPage": last}
+		}
+	case "identifiers":
+		var aliases []any
+		for _, id := range rec.Aliases {
+			aliases = append(aliases, map[string]any{"identifier": id.String(), "identifierType": strings.ToUpper(id.Scheme())})
+		}
+		return aliases
+	case "xml":
+		return base64.StdEncoding.EncodeToString([]byte(m[DataCite]))
+	}
+	return nil
+}
+
+// objectOf returns a list of one object, with the names and values of its members; nil if the first value is empty.
+func objectOf(name, value string, more ...string) []any {
+	if value == "" {
+		return nil
+	}
+	object := map[string]any{name: value}
+	for pair := range slices.Chunk(more, 2) {
+		object[pair[0]] = pair[1]
+	}
+	return []any{object}
+}
+
+// saidPlaces returns the first location as the address of the page, and the others as those of the content.
+func saidPlaces(rec *stele.Record, name string) any {
 	targets := slices.DeleteFunc(slices.Clone(rec.Targets), func(t stele.Target) bool { return t.Service != stele.N2L })
 	slices.SortStableFunc(targets, func(a, b stele.Target) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference))
 	})
 	if len(targets) == 0 {
-		return
+		return nil
 	}
-	put("url", targets[0].URL)
+	if name == "url" {
+		return targets[0].URL
+	}
 	var urls, formats []any
 	for _, t := range targets[1:] {
 		urls = append(urls, t.URL)
@@ -228,29 +263,42 @@ func putPlaces(rec *stele.Record, put func(string, any)) {
 			formats = append(formats, t.Type)
 		}
 	}
-	put("contentUrl", urls)
-	if len(formats) == len(urls) {
-		put("formats", formats)
+	switch {
+	case name == "contentUrl":
+		return urls
+	case len(formats) == len(urls):
+		return formats
 	}
+	return nil
 }
 
-// putState writes the state and the dates.
-func putState(rec *stele.Record, a map[string]any) {
-	switch rec.State {
-	case stele.Reserved:
-		a["state"] = "draft"
-	case stele.Withdrawn:
-		a["state"] = "tombstoned"
-		if t := rec.Tombstone; t != nil && t.Reason != noReason {
-			a["reason"] = t.Reason
+// saidState returns what says the state and the dates.
+func saidState(rec *stele.Record, name string) any {
+	switch name {
+	case "isActive":
+		return rec.State == stele.Active
+	case "state":
+		switch rec.State {
+		case stele.Reserved:
+			return "draft"
+		case stele.Withdrawn:
+			return "tombstoned"
 		}
-	default:
-		a["state"] = "findable"
+		return "findable"
+	case "reason":
+		if t := rec.Tombstone; rec.State == stele.Withdrawn && t != nil && t.Reason != noReason {
+			return t.Reason
+		}
+	case "created":
+		if !rec.Created.IsZero() {
+			return rec.Created.UTC().Format(timeForm)
+		}
+	case "updated":
+		if !rec.Created.IsZero() {
+			return rec.Modified.UTC().Format(timeForm)
+		}
 	}
-	if !rec.Created.IsZero() {
-		a["created"] = rec.Created.UTC().Format(timeForm)
-		a["updated"] = rec.Modified.UTC().Format(timeForm)
-	}
+	return nil
 }
 
 // timeForm is how DataCite writes times.

@@ -221,6 +221,9 @@ func ISODate(year, month, day string) string {
 
 // withoutTags returns the text of a small piece of XML, as abstracts are.
 func withoutTags(text string) string {
+	if text == "" {
+		return ""
+	}
 	var b strings.Builder
 	for text != "" {
 		before, rest, ok := strings.Cut(text, "<")
@@ -233,5 +236,8 @@ func withoutTags(text string) string {
 			break
 		}
 	}
-	return oneLine(strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'", "&amp;", "&").Replace(b.String()))
+	return oneLine(entities.Replace(b.String()))
 }
+
+// entities are those that XML has by itself (XML 1.0, section 4.6).
+var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'", "&amp;", "&")

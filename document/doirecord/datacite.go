@@ -292,7 +292,6 @@ func (d *dataciteReader) related() {
 // rest keeps every attribute that the record does not say otherwise: one that [Attributes] would write as it is here.
 func (d *dataciteReader) rest(doi string) {
 	d.keepXML()
-	made := attributesOf(d.rec, doi)
 	for name, v := range d.attributes {
 		switch name {
 		case "doi", "prefix", "suffix", "id", "xml", "created", "updated":
@@ -308,7 +307,7 @@ func (d *dataciteReader) rest(doi string) {
 				v = text
 			}
 		}
-		if isEmpty(v) || isZeroCount(name, v) || same(made[name], v) {
+		if isEmpty(v) || isZeroCount(name, v) || same(saidBy(d.rec, doi, name), v) {
 			continue
 		}
 		d.keep(name, v)

@@ -24,7 +24,6 @@
 package doirecord
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -253,19 +252,13 @@ func keptText(value any) string {
 			return text
 		}
 	}
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil { // of a tree that was read from JSON nothing fails
-		return ""
-	}
-	text := strings.TrimSuffix(b.String(), "\n")
-	if isProse(text) {
+	text := string(document.AppendTree(nil, value))
+	if isProse(text) && !strings.ContainsFunc(text, isSeparator) {
 		return text
 	}
 	var plain strings.Builder
 	for _, r := range text {
-		if isBad(r) {
+		if isBad(r) || isSeparator(r) {
 			fmt.Fprintf(&plain, `\u%04x`, r)
 		} else {
 			plain.WriteRune(r)
@@ -273,6 +266,10 @@ func keptText(value any) string {
 	}
 	return plain.String()
 }
+
+// isSeparator reports whether a character ends lines in programs that take JSON for JavaScript. [encoding/json] writes these as escapes, and
+// so do the fields of records.
+func isSeparator(r rune) bool { return r == '\u2028' || r == '\u2029' }
 
 // keptJSON returns the value of a field that has JSON.
 func keptJSON(text string) (any, bool) {
