@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -23,6 +24,9 @@ func (r *registryBench) foreignImports(ctx context.Context, w *tabwriter.Writer)
 		return err
 	}
 	for _, f := range foreignFiles() {
+		if !strings.Contains(f.name, r.formats) {
+			continue
+		}
 		if err := r.foreignImport(ctx, w, f); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}

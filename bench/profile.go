@@ -36,6 +36,40 @@ func (r *registryBench) takeProfile(ctx context.Context, core int, l *load) (err
 	if _, err := l.run(ctx, s); err != nil {
 		return err
 	}
+	return r.profileWhile(ctx, address, func() (err error) {
+		for range profileLoads {
+			_, loadErr := l.run(ctx, s)
+			err = errors.Join(err, loadErr)
+		}
+		return err
+	})
+}
+
+// takeProfile writes a profile of our server, as it answers questions of the DNS: those that no client asked before, and then the
+// same ones again.
+func (d *dnsBench) takeProfile(ctx context.Context, core int, l *dnsLoad) (err error) {
+	address, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	s, _, err := d.startOurs(ctx, core, "--metrics", address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	s.settle(ctx)
+	return d.profileWhile(ctx, address, func() error {
+		for begin := time.Now(); time.Since(begin) < profileFor; {
+			if _, err := l.run(ctx, s, 1, profileFor); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// profileWhile writes a profile of the server that has its metrics at an address, while it has a load.
+func (r *registryBench) profileWhile(ctx context.Context, address string, load func() error) (err error) {
 	progress("watching what the server does")
 	var profile []byte
 	watched := make(chan error, 1)
@@ -44,11 +78,7 @@ func (r *registryBench) takeProfile(ctx context.Context, core int, l *load) (err
 		profile, err = fetch(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%.0f", address, profileFor.Seconds()))
 		watched <- err
 	}()
-	for range profileLoads {
-		if _, loadErr := l.run(ctx, s); loadErr != nil {
-			err = errors.Join(err, loadErr)
-		}
-	}
+	err = load()
 	if err = errors.Join(err, <-watched); err != nil {
 		return err
 	}

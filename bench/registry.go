@@ -22,6 +22,7 @@ type registryBench struct {
 	records int
 	folder  string
 	profile string // file for a profile of the server, instead of figures; "" if none is wanted
+	formats string // text in the names of the formats that imports are measured with; "" for all
 
 	work   string // folder of all that is made; "" if there is none yet
 	stele  string // the program
