@@ -17,6 +17,8 @@ const (
 	usageInterval = 30 * time.Second
 	usageRounds   = 5
 
+	answerStarts, answerTurns = 5, 10 // of answers of the DNS
+
 	// foldShare is how many minutes' redirects pay for adding up the names of a minute. The server does so every ten minutes: these have
 	// about twice the names of one minute, if they are asked for as readerScript does.
 	foldShare = 5
@@ -125,36 +127,66 @@ func (d *dnsBench) redirectsCounted(ctx context.Context, l *load, core int, coun
 	return (state.UserTime() + state.SystemTime() - before).Seconds() * 1e6 / float64(a.number), a.number, nil
 }
 
-// answersCounted is the same for answers of the DNS, which are counted by zone.
+// answersCounted is the same for answers of the DNS, which are counted by zone. A server differs from the next start of the same program by more than
+// counting costs, and a second of a machine from the next one by more still: both servers run, each with a copy of the registry, take many short turns, and are
+// started again some times.
 func (d *dnsBench) answersCounted(ctx context.Context, w *tabwriter.Writer, cores [2]int) (err error) {
 	if err := d.export(ctx); err != nil {
 		return err
 	}
+	second := *d
+	second.published = d.published + "-not-counted"
+	if err := os.CopyFS(second.published, os.DirFS(d.published)); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(second.published)) }()
 	l := dnsLoad{core: cores[1], questions: d.questions}
-	turns := max(1, askAtLeast/d.names)
 	var each [2][]float64
 	var ratios []float64
-	for i := range dnsPairs {
-		var seen [2]dnsAnswers
-		for k := range 2 {
-			j := (i + k) % 2 // they take turns at being first
-			s, _, err := d.startOurs(ctx, cores[0], fmt.Sprintf("--usage=%t", j == 0))
-			if err != nil {
-				return err
-			}
-			for _, times := range []int{2, turns} { // the first time answers are made, and kept
-				if seen[j], err = l.run(ctx, s, times, time.Hour); err != nil {
-					return errors.Join(err, s.stop())
-				}
-			}
-			if err := s.stop(); err != nil {
-				return err
-			}
-			each[j] = append(each[j], seen[j].each())
+	for i := range answerStarts {
+		one, other, err := l.inTurn(ctx, d, &second, cores[0])
+		if err != nil {
+			return err
 		}
-		ratios = append(ratios, seen[0].each()/seen[1].each())
-		progress("answers, round %d of %d: %.2f us of CPU each with counting, and %.2f us without", i+1, dnsPairs, seen[0].each(), seen[1].each())
+		between := make([]float64, len(one))
+		for k := range one {
+			between[k] = one[k] / other[k]
+		}
+		progress("answers, start %d of %d: %.2f us of CPU each with counting, and %.2f us without; ratio %.3f", i+1, answerStarts, median(one), median(other), median(between))
+		each[0], each[1], ratios = append(each[0], one...), append(each[1], other...), append(ratios, between...)
 	}
 	fmt.Fprintf(w, "answers of the DNS that are counted : not counted, CPU time each\t%.2f us\t%.2f us\t%.3f\t\tat most 1.02\n", median(each[0]), median(each[1]), median(ratios))
 	return nil
+}
+
+// inTurn returns what answers of a server that counts cost, and those of one that does not, in microseconds, for each turn.
+func (l *dnsLoad) inTurn(ctx context.Context, counting, plain *dnsBench, core int) (one, other []float64, err error) {
+	var servers [2]*nameServer
+	defer func() {
+		for _, s := range servers {
+			if s != nil {
+				err = errors.Join(err, s.stop())
+			}
+		}
+	}()
+	for i, d := range [2]*dnsBench{counting, plain} {
+		if servers[i], _, err = d.startOurs(ctx, core, fmt.Sprintf("--usage=%t", d == counting)); err != nil {
+			return nil, nil, err
+		}
+		if _, err := l.run(ctx, servers[i], 2, time.Hour); err != nil { // the first time answers are made, and kept
+			return nil, nil, err
+		}
+	}
+	turns := max(1, askAtLeast/counting.names)
+	for i := range answerTurns {
+		var seen [2]dnsAnswers
+		for k := range 2 {
+			j := (i + k) % 2 // they take turns at being first
+			if seen[j], err = l.run(ctx, servers[j], turns, time.Hour); err != nil {
+				return nil, nil, err
+			}
+		}
+		one, other = append(one, seen[0].each()), append(other, seen[1].each())
+	}
+	return one, other, nil
 }
