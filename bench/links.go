@@ -53,7 +53,7 @@ func (r *registryBench) checked(ctx context.Context, w *tabwriter.Writer) (err e
 	if err := store.Compact(ctx); err != nil {
 		return err
 	}
-	size, err := disk.FolderSize(folder, ".sst")
+	size, err := settledSize(ctx, folder)
 	if err != nil {
 		return err
 	}
@@ -75,6 +75,22 @@ func (r *registryBench) checked(ctx context.Context, w *tabwriter.Writer) (err e
 	}
 	fmt.Fprintf(w, "what is due in %s among %d checked names (%d, in %d cells)\t%.2f ms\t\t\t\tno scan\n", dueSpan, r.records, found/dueRounds, cells.Load()/dueRounds, median(each))
 	return nil
+}
+
+// settledSize is what the tables of a store take when it has removed those that were merged into others, which it does slowly.
+func settledSize(ctx context.Context, folder string) (size int64, err error) {
+	for before := int64(-1); size != before; {
+		before = size
+		if size, err = disk.FolderSize(folder, ".sst"); err != nil {
+			return 0, err
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(5 * time.Second):
+		}
+	}
+	return size, nil
 }
 
 // countingCells is a store that counts the cells that are listed.
