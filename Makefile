@@ -149,10 +149,7 @@ bench: needs ## measures, and prints ratios against peers
 # tests that build the program would build everything twice.
 pgo: needs ## measures what the server does, for later builds
 	@test/install-packages.sh $(NEEDS_BENCH)
-	@mkdir -p bin
-	go run ./bench -profile bin/http.pgo http
-	go run ./bench -profile bin/dns.pgo dns
-	go tool pprof -proto bin/http.pgo bin/dns.pgo >cmd/stele/serve.pgo
+	go run ./bench -profile cmd/stele/serve.pgo http
 
 # `go test -list` prints a package's targets, then a line "ok PACKAGE". FUZZ chooses among lines "PACKAGE TARGET". A target that
 # fails does not stop the others; go test says where it keeps the input. By default go test works for up to a minute on a
