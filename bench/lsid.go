@@ -56,7 +56,7 @@ func (r *registryBench) byLSID(ctx context.Context, w *tabwriter.Writer) (err er
 			return err
 		}
 	}
-	s, _, err := r.startStele(ctx, cores[0])
+	s, _, err := r.startStele(ctx, cores[0], "--cost-rate", "0")
 	if err != nil {
 		return err
 	}
