@@ -56,7 +56,7 @@ func (d *dnsBench) answers(ctx context.Context, w *tabwriter.Writer) (err error)
 	}
 	l := dnsLoad{core: cores[1], questions: d.questions}
 	if d.profile != "" {
-		return d.takeProfile(ctx, cores[0], &l)
+		return d.profileAnswers(ctx, cores[0], &l)
 	}
 	us, err := l.first(ctx, time.Hour, func() (*contender, error) { return d.startUs(ctx, cores[0]) }) // all names, whatever it takes
 	if err != nil {

@@ -63,7 +63,7 @@ func (r *registryBench) redirects(ctx context.Context, w *tabwriter.Writer) (err
 		return err
 	}
 	if r.profile != "" {
-		return r.takeProfile(ctx, cores[0], &l)
+		return r.profileRedirects(ctx, cores[0], &l)
 	}
 	ours, began, err := r.startStele(ctx, cores[0])
 	if err != nil {

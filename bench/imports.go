@@ -23,10 +23,11 @@ func (r *registryBench) foreignImports(ctx context.Context, w *tabwriter.Writer)
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	for _, f := range foreignFiles() {
-		if !strings.Contains(f.name, r.formats) {
-			continue
-		}
+	chosen := slices.DeleteFunc(foreignFiles(), func(f foreignFile) bool { return !strings.Contains(f.name, r.formats) })
+	if len(chosen) == 0 {
+		return fmt.Errorf("no format has %q in its name", r.formats)
+	}
+	for _, f := range chosen {
 		if err := r.foreignImport(ctx, w, f); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}

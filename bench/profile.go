@@ -15,61 +15,48 @@ import (
 )
 
 // profileFor is for how long our server is profiled. The load lasts longer than that.
-const (
-	profileFor   = 18 * time.Second
-	profileLoads = 4
-)
+const profileFor = 18 * time.Second
 
-// takeProfile writes a profile of our server, as it redirects, to the file that the
+// profileRedirects writes a profile of our server, as it redirects, to the file that the
 // compiler reads when it builds the program (go help build, -pgo).
-func (r *registryBench) takeProfile(ctx context.Context, core int, l *load) (err error) {
+func (r *registryBench) profileRedirects(ctx context.Context, core int, l *load) error {
+	return r.takeProfile(ctx, func(metrics string) (*server, func() error, error) {
+		s, _, err := r.startStele(ctx, core, "--metrics", metrics)
+		if err != nil {
+			return nil, nil, err
+		}
+		again := func() error { _, err := l.run(ctx, s); return err }
+		s.settle(ctx)
+		return s, again, again() // all names are in the cache then
+	})
+}
+
+// profileAnswers writes one of our server as it answers questions of the DNS: those that no client asked before, and then the same ones
+// again.
+func (d *dnsBench) profileAnswers(ctx context.Context, core int, l *dnsLoad) error {
+	return d.takeProfile(ctx, func(metrics string) (*server, func() error, error) {
+		s, _, err := d.startOurs(ctx, core, "--metrics", metrics)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.settle(ctx)
+		return s.server, func() error { _, err := l.run(ctx, s, 1, profileFor); return err }, nil
+	})
+}
+
+// takeProfile writes a profile of a server that has its metrics at an address, while it has a load again and again.
+func (r *registryBench) takeProfile(ctx context.Context, start func(metrics string) (s *server, load func() error, err error)) (err error) {
 	address, err := freeAddress()
 	if err != nil {
 		return err
 	}
-	s, _, err := r.startStele(ctx, core, "--metrics", address)
+	s, load, err := start(address)
+	if s != nil {
+		defer func() { err = errors.Join(err, s.stop()) }()
+	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	s.settle(ctx)
-	if _, err := l.run(ctx, s); err != nil {
-		return err
-	}
-	return r.profileWhile(ctx, address, func() (err error) {
-		for range profileLoads {
-			_, loadErr := l.run(ctx, s)
-			err = errors.Join(err, loadErr)
-		}
-		return err
-	})
-}
-
-// takeProfile writes a profile of our server, as it answers questions of the DNS: those that no client asked before, and then the
-// same ones again.
-func (d *dnsBench) takeProfile(ctx context.Context, core int, l *dnsLoad) (err error) {
-	address, err := freeAddress()
-	if err != nil {
-		return err
-	}
-	s, _, err := d.startOurs(ctx, core, "--metrics", address)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	s.settle(ctx)
-	return d.profileWhile(ctx, address, func() error {
-		for begin := time.Now(); time.Since(begin) < profileFor; {
-			if _, err := l.run(ctx, s, 1, profileFor); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// profileWhile writes a profile of the server that has its metrics at an address, while it has a load.
-func (r *registryBench) profileWhile(ctx context.Context, address string, load func() error) (err error) {
 	progress("watching what the server does")
 	var profile []byte
 	watched := make(chan error, 1)
@@ -78,7 +65,9 @@ func (r *registryBench) profileWhile(ctx context.Context, address string, load f
 		profile, err = fetch(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%.0f", address, profileFor.Seconds()))
 		watched <- err
 	}()
-	err = load()
+	for begin := time.Now(); err == nil && time.Since(begin) < profileFor; {
+		err = load()
+	}
 	if err = errors.Join(err, <-watched); err != nil {
 		return err
 	}
