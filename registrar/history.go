@@ -128,6 +128,8 @@ type Disclosure struct {
 	Version uint64
 	Content bool // what the version says, as the public may see it; otherwise only that it was there, and when
 	All     bool // all of its content: the caller has a role in the namespace
+
+	Record *stele.Record // the version, as the store has it, with what the caller may not see
 }
 
 // Disclose returns how far the caller may see a version of the record that has this name, by the rules of
@@ -150,7 +152,7 @@ func (r *Registrar) Disclose(ctx context.Context, name stele.ID, version uint64,
 	if err != nil {
 		return d, err
 	}
-	d = Disclosure{ID: now.ID, Version: v.Version, Content: !hides(ctx, now, v, ancestors)}
+	d = Disclosure{ID: now.ID, Version: v.Version, Content: !hides(ctx, now, v, ancestors), Record: v}
 	d.All = d.Content && auth.RoleIn(auth.From(ctx), ancestors...).Includes(stele.RoleReader)
 	return d, nil
 }

@@ -145,7 +145,7 @@ func (r *Registry) Prove(ctx context.Context, name stele.ID, version uint64, at 
 	if full && d.Content && !d.All {
 		return nil, &stele.Error{Op: "prove", ID: d.ID, Kind: stele.Forbidden, Err: stele.Messagef("log.full-proof-forbidden", "the full document is for users with a role in its namespace; ask for the proof for the public")}
 	}
-	return r.Log.Prove(ctx, transparency.Wanted{ID: d.ID, Version: d.Version, Full: full, Entry: !d.Content})
+	return r.Log.Prove(ctx, transparency.Wanted{ID: d.ID, Version: d.Version, Record: d.Record, Full: full, Entry: !d.Content})
 }
 
 // Proves reports whether versions can be proved: the log has a signed checkpoint.

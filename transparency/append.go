@@ -341,25 +341,3 @@ func (l *Log) conceal(ctx context.Context, p *position, fresh map[subjectKey]Key
 	e.listed = false
 	return l.setKey(ctx, p, fresh, e)
 }
-
-// digest fills in the digests.
-func (l *Leaf) digest(s *seed, d *documents) {
-	l.Form = leafForm
-	public, full := s.salts()
-	l.Public, l.Full = Digest(public, d.public), Digest(full, d.full)
-}
-
-// documents returns the two documents of the version. False if there are none: the version was not kept, or was
-// erased, or has a text that is not UTF-8, which an earlier program may have let in.
-func (e *entry) documents() (d documents, ok bool) {
-	var err error
-	switch {
-	case e.record != nil:
-		d, err = recordDocuments(e.record)
-	case e.space != nil:
-		d, err = namespaceDocuments(e.space)
-	default:
-		return d, false
-	}
-	return d, err == nil
-}

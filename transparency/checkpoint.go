@@ -157,14 +157,18 @@ func (l *Log) Published(ctx context.Context) (p Published, err error) {
 }
 
 func (l *Log) published(ctx context.Context) (p Published, cell []byte, err error) {
-	cell, err = l.o.Cells.LogCell(ctx, checkpointCell)
-	if err != nil || cell == nil {
-		return p, nil, err
+	if cell, err = l.o.Cells.LogCell(ctx, checkpointCell); err == nil {
+		p, err = decodePublished(cell)
 	}
-	if json.Unmarshal(cell, &p) != nil {
-		return p, nil, damaged(checkpointCell)
+	return p, cell, err
+}
+
+// decodePublished reads the cell of the last checkpoint, nil if there is none yet.
+func decodePublished(cell []byte) (p Published, err error) {
+	if cell != nil && json.Unmarshal(cell, &p) != nil {
+		return p, damaged(checkpointCell)
 	}
-	return p, cell, nil
+	return p, nil
 }
 
 // Sign makes a checkpoint of the log as it is, unless the last one says the same and has the signatures of all keys.

@@ -19,6 +19,8 @@ func (l *Log) Erase(ctx context.Context, id stele.ID, upTo uint64) ([]stele.Cell
 	if err != nil {
 		return nil, err
 	}
+	m := l.makers.Get().(*maker)
+	defer l.makers.Put(m)
 	tiles := map[string][]byte{} // as they are
 	var cells, after []stele.CellChange
 	for version := uint64(1); version <= upTo; version++ {
@@ -48,7 +50,7 @@ func (l *Log) Erase(ctx context.Context, id stele.ID, upTo uint64) ([]stele.Cell
 			return nil, err
 		}
 		e := &list[0]
-		if err := l.again(ctx, p, e, leaf); err != nil {
+		if err := l.again(ctx, p, m, e, leaf); err != nil {
 			return nil, err
 		}
 		was := erased{Leaf: string(e.leaf.Append(nil)), Key: e.key}

@@ -113,7 +113,7 @@ func (l *Log) erased(ctx context.Context, leaf uint64) (e erased, err error) {
 // find returns the leaf of a version, and its change. NotFound if it is not logged.
 func (l *Log) find(ctx context.Context, p *position, kind Kind, name string, version uint64) (leaf uint64, c stele.Change, err error) {
 	hash := placeHash(kind, name, version)
-	leaves, err := l.index.find(ctx, p.Indexed, hash)
+	leaves, err := l.index.find(ctx, p, hash)
 	for range maxTries {
 		if err == nil || !l.overtaken(ctx, p) {
 			break
@@ -122,7 +122,7 @@ func (l *Log) find(ctx context.Context, p *position, kind Kind, name string, ver
 		if p, err = l.load(ctx); err != nil {
 			break
 		}
-		leaves, err = l.index.find(ctx, p.Indexed, hash)
+		leaves, err = l.index.find(ctx, p, hash)
 	}
 	if err != nil {
 		return 0, c, err
@@ -212,9 +212,11 @@ func (l *Log) remake(ctx context.Context, p *position, list []entry, first uint6
 	if err := l.content(ctx, list); err != nil {
 		return err
 	}
+	m := l.makers.Get().(*maker)
+	defer l.makers.Put(m)
 	for i := range list {
 		e, leaf := &list[i], first+uint64(i)
-		err := l.again(ctx, p, e, leaf)
+		err := l.again(ctx, p, m, e, leaf)
 		switch {
 		case err == nil:
 		case report == nil || stele.KindOf(err) != stele.Internal:
@@ -227,12 +229,12 @@ func (l *Log) remake(ctx context.Context, p *position, list []entry, first uint6
 	return nil
 }
 
-// again makes the leaf of an entry again, with what is kept of it.
+// again makes the leaf of an entry again, with what is kept of it. The maker has its documents then.
 //
 // A redaction erases content and seed with one commit. If it came after the seed was read, the content of the seed is not there any more, which
 // is not damage: what is kept of the leaf is read again then.
-func (l *Log) again(ctx context.Context, p *position, e *entry, leaf uint64) error {
-	err := l.againAs(ctx, p, e, leaf)
+func (l *Log) again(ctx context.Context, p *position, m *maker, e *entry, leaf uint64) error {
+	err := l.againAs(ctx, p, m, e, leaf)
 	if err == nil || stele.KindOf(err) != stele.Internal {
 		return err
 	}
@@ -241,10 +243,10 @@ func (l *Log) again(ctx context.Context, p *position, e *entry, leaf uint64) err
 		return err
 	}
 	e.kept = now
-	return l.againAs(ctx, p, e, leaf)
+	return l.againAs(ctx, p, m, e, leaf)
 }
 
-func (l *Log) againAs(ctx context.Context, p *position, e *entry, leaf uint64) error {
+func (l *Log) againAs(ctx context.Context, p *position, m *maker, e *entry, leaf uint64) error {
 	kind, name := subject(&e.change)
 	if e.kept.flags&flagErased != 0 {
 		was, err := l.erased(ctx, leaf)
@@ -267,11 +269,10 @@ func (l *Log) againAs(ctx context.Context, p *position, e *entry, leaf uint64) e
 			e.leaf.Name, e.leaf.Blind = "", Blind(e.key, kind, name)
 		}
 		if e.kept.flags&flagNoted != 0 {
-			d, ok := e.documents()
-			if !ok {
+			// Its version was kept, and had no text that is not UTF-8.
+			if e.record == nil && e.space == nil || m.digest(&e.leaf, e) != nil {
 				return differs(leaf, name)
 			}
-			e.leaf.digest(&e.seed, &d)
 		}
 	}
 	if e.leaf.Hash() != e.kept.hash {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/internal/offered"
 	"github.com/stele-id/stele/internal/recordtest"
 	"github.com/stele-id/stele/registrar"
@@ -187,13 +188,40 @@ func TestLogMakesTheSame(t *testing.T) {
 		if !e.listed {
 			leaf.Name, leaf.Blind = "", Blind(e.key, kind, name)
 		}
-		if d, ok := e.documents(); ok {
-			leaf.digest(&e.seed, &d)
+		if d, ok := documentsOf(&e); ok {
+			public, full := e.seed.salts()
+			leaf.Form, leaf.Public, leaf.Full = leafForm, Digest(public, d.public), Digest(full, d.full)
 		}
 		if leaf.Hash() != e.kept.hash || (leaf.Form != 0) != (e.kept.flags&flagNoted != 0) {
 			t.Fatalf("another leaf than %s", leaf.Append(nil))
 		}
 	})
+}
+
+// documents are the two documents of a version.
+type documents struct{ public, full []byte }
+
+// documentsOf returns the documents of an entry, each written for itself. False if there are none.
+func documentsOf(e *entry) (d documents, ok bool) {
+	var err error
+	switch {
+	case e.record != nil:
+		if d.full, err = document.CanonicalRecord(e.record); err != nil {
+			return d, false
+		}
+		d.public = []byte(noDocument)
+		if p := PublicRecord(e.record); p != nil {
+			d.public, err = document.CanonicalRecord(p)
+		}
+	case e.space != nil:
+		if d.full, err = document.CanonicalNamespace(e.space); err != nil {
+			return d, false
+		}
+		d.public, err = document.CanonicalNamespace(PublicNamespace(e.space))
+	default:
+		return d, false
+	}
+	return d, err == nil
 }
 
 // Leaves of an import are made without allocations.

@@ -158,24 +158,79 @@ func cutPart(r run, part uint64, list []place) (value []byte, rest []place) {
 }
 
 // index reads and merges runs.
-type index struct{ cells Keeper }
+type index struct {
+	cells Keeper
+	parts *shelf[partID, packedPart]
+}
+
+// maxParts is how many parts of runs are kept in memory, of about 2 KB each.
+const maxParts = 4096
+
+func newIndex(cells Keeper) index { return index{cells, newShelf[partID, packedPart](maxParts)} }
+
+// partID names a part of a run. What a part has never changes; its cell is removed when the run is merged with others.
+type partID struct {
+	run
+	part uint64
+}
+
+// packedPart is a part with the hash and the leaf of each place in one number, sorted.
+type packedPart []uint64
+
+// packed returns places in this form.
+func (r run) packed(list []place) packedPart {
+	p := make(packedPart, len(list))
+	for i, at := range list {
+		p[i] = uint64(at.hash)<<32 | (at.leaf - r.first())
+	}
+	return p
+}
+
+// packs reports whether the hash and the leaf of a place fit into one number. They do unless the run has more than four billion
+// leaves.
+func (r run) packs() bool { return span(r.Level)*blockLeaves <= 1<<32 }
+
+// search appends the leaves that have a hash.
+func (p packedPart) search(r run, hash uint32, leaves []uint64) []uint64 {
+	at, _ := slices.BinarySearch(p, uint64(hash)<<32)
+	for ; at < len(p) && uint32(p[at]>>32) == hash; at++ {
+		leaves = append(leaves, r.first()+p[at]&(1<<32-1))
+	}
+	return leaves
+}
 
 // find returns the leaves that may be those of a version, by its hash: a few, of which others have the same hash.
-func (x index) find(ctx context.Context, blocks uint64, hash uint32) (leaves []uint64, err error) {
-	runs := runsOf(blocks)
-	names := make([]string, len(runs))
-	for i, r := range runs {
-		names[i] = indexCell(r.Level, r.Block, uint64(hash)>>(32-parts(r.Level)))
+func (x index) find(ctx context.Context, p *position, hash uint32) (leaves []uint64, err error) {
+	var read []partID
+	var names []string
+	for _, r := range runsOf(p.Indexed) {
+		id := partID{r, uint64(hash) >> (32 - parts(r.Level))}
+		if kept, ok := x.parts.get(p.era(), id); ok {
+			leaves = kept.search(r, hash, leaves)
+			continue
+		}
+		read, names = append(read, id), append(names, indexCell(r.Level, r.Block, id.part))
+	}
+	if read == nil {
+		return leaves, nil
 	}
 	values, err := x.cells.LogValues(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	for i, r := range runs {
+	var list []place
+	for i, id := range read {
 		var ok bool
-		if leaves, ok = r.search(values[i], hash, leaves); !ok {
+		if list, ok = id.decodePart(id.part, values[i], list[:0]); !ok {
 			return nil, damaged(names[i])
 		}
+		if !id.packs() {
+			leaves, _ = id.run.search(values[i], hash, leaves)
+			continue
+		}
+		part := id.packed(list)
+		x.parts.put(p.era(), id, part)
+		leaves = part.search(id.run, hash, leaves)
 	}
 	return leaves, nil
 }
@@ -270,14 +325,11 @@ func (x index) merge(ctx context.Context, level int, block uint64) error {
 
 // sort sorts places of a run. In one number, hash and leaf are sorted faster than by a function.
 func (r run) sort(list []place) {
-	if span(r.Level)*blockLeaves > 1<<32 {
+	if !r.packs() {
 		slices.SortFunc(list, comparePlaces)
 		return
 	}
-	packed := make([]uint64, len(list))
-	for i, p := range list {
-		packed[i] = uint64(p.hash)<<32 | (p.leaf - r.first())
-	}
+	packed := r.packed(list)
 	slices.Sort(packed)
 	for i, v := range packed {
 		list[i] = place{uint32(v >> 32), r.first() + v&(1<<32-1)}

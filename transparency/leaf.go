@@ -228,25 +228,3 @@ func PublicNamespace(n *stele.Namespace) *stele.Namespace {
 		Version: n.Version, Created: n.Created, Modified: n.Modified,
 	}
 }
-
-// documents are the two documents of a version.
-type documents struct{ public, full []byte }
-
-func recordDocuments(r *stele.Record) (d documents, err error) {
-	if d.full, err = document.CanonicalRecord(r); err != nil {
-		return d, err
-	}
-	d.public = []byte(noDocument)
-	if p := PublicRecord(r); p != nil {
-		d.public, err = document.CanonicalRecord(p)
-	}
-	return d, err
-}
-
-func namespaceDocuments(n *stele.Namespace) (d documents, err error) {
-	if d.full, err = document.CanonicalNamespace(n); err != nil {
-		return d, err
-	}
-	d.public, err = document.CanonicalNamespace(PublicNamespace(n))
-	return d, err
-}

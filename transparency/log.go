@@ -59,7 +59,7 @@ type Log struct {
 	keeping   atomic.Int32 // those in KeepUp
 	offers    *offered.Offers
 	makers    sync.Pool // of *maker
-	trees     tileTrees
+	trees     *shelf[tileID, *tileTree]
 
 	mu    sync.RWMutex
 	known *position // what was read or written last; nil if nothing is known
@@ -74,11 +74,19 @@ type position struct {
 	tail []place // of the leaves after the indexed blocks, in the order of leaves; nil if they are not known
 }
 
+// era returns the generation that the log is in; the zero one if it has not begun.
+func (p *position) era() (id stele.GenerationID) {
+	if n := len(p.Eras); n > 0 {
+		id = p.Eras[n-1].Generation
+	}
+	return id
+}
+
 // New returns the log of a registry. It reads nothing yet.
 func New(o Options) *Log {
 	o.Cells = asServer{o.Cells}
 	return &Log{
-		o: o, index: index{o.Cells}, wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), names: newNameKeys(),
+		o: o, index: newIndex(o.Cells), trees: newShelf[tileID, *tileTree](maxTileTrees), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), names: newNameKeys(),
 		offers: offered.New(maxOffered), makers: sync.Pool{New: func() any { return new(maker) }},
 	}
 }
@@ -205,6 +213,11 @@ func (l *Log) read(ctx context.Context) (*position, error) {
 	if err != nil {
 		return nil, err
 	}
+	return l.positionOf(cell)
+}
+
+// positionOf returns the state that is in a cell.
+func (l *Log) positionOf(cell []byte) (*position, error) {
 	l.mu.RLock()
 	known := l.known
 	l.mu.RUnlock()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ const (
 	tlogHeader   = "c2sp.org/tlog-proof@v1"
 	maxProof     = 2 << 20
 	maxHashLines = 63
+	hashLine     = (tlog.HashSize+2)/3*4 + 1 // in base64
 )
 
 // AppendText appends the file of the proof:
@@ -52,6 +54,8 @@ const (
 // and what follows is a proof as tlog-proof has it. A proof of the full document says "full", one of the entry alone
 // "entry".
 func (p *Proof) AppendText(b []byte) ([]byte, error) {
+	const lines = 256 // and their names
+	b = slices.Grow(b, lines+len(p.Name)+len(p.Document)+len(p.Leaf)+(len(p.Hashes)+1)*hashLine+len(p.Note))
 	line := func(name string, value ...string) {
 		b = append(b, name...)
 		for _, v := range value {
@@ -76,7 +80,7 @@ func (p *Proof) AppendText(b []byte) ([]byte, error) {
 	line(tlogHeader)
 	line("index", strconv.FormatUint(p.Index, 10))
 	for _, h := range p.Hashes {
-		line(base64.StdEncoding.EncodeToString(h[:]))
+		b = append(base64.StdEncoding.AppendEncode(b, h[:]), '\n')
 	}
 	line("")
 	return append(b, p.Note...), nil
@@ -235,18 +239,15 @@ func (p *Proof) Check(keys []PublicKey) (*Proved, error) {
 type Wanted struct {
 	ID      stele.ID
 	Version uint64
-	Full    bool // the full document, not the one for the public; the caller has judged who may see it
-	Entry   bool // no document: the entry alone
+	Record  *stele.Record // that version, as the store has it, if the caller has read it. It is not read again then
+	Full    bool          // the full document, not the one for the public; the caller has judged who may see it
+	Entry   bool          // no document: the entry alone
 }
 
 // Prove makes a proof of a version of a record, against the last checkpoint. Of an erased version, and of one of which the
 // public may see nothing, it proves the entry. Unavailable if the last checkpoint does not have it yet.
 func (l *Log) Prove(ctx context.Context, w Wanted) (*Proof, error) {
-	p, err := l.load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := l.Published(ctx)
+	p, shown, err := l.proving(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -261,31 +262,26 @@ func (l *Log) Prove(ctx context.Context, w Wanted) (*Proof, error) {
 	if err != nil || at.Size <= leaf {
 		return nil, &stele.Error{Op: "prove", ID: w.ID, Kind: stele.Unavailable, Err: stele.Messagef("log.version-not-signed", "version {version} of {name} is not in a signed checkpoint yet; try again in a moment", w.Version, w.ID)}
 	}
-	k, err := l.kept(ctx, leaf)
-	if err != nil {
+	e := &entry{change: c}
+	if e.kept, err = l.kept(ctx, leaf); err != nil {
 		return nil, err
 	}
-	list := []entry{{change: c, kept: k}}
-	if k.flags&flagErased == 0 {
-		if err := l.content(ctx, list); err != nil {
-			return nil, err
-		}
-	}
-	e := &list[0]
-	if err := l.again(ctx, p, e, leaf); err != nil {
+	m := l.makers.Get().(*maker)
+	defer l.makers.Put(m)
+	if err := l.proved(ctx, p, m, e, leaf, w.Record); err != nil {
 		return nil, err
 	}
 	proof := &Proof{Full: w.Full, Name: w.ID.String(), Leaf: e.leaf.Append(nil), Index: leaf, Note: shown.Note}
 	if e.leaf.Name == "" {
 		proof.NameKey = e.key
 	}
-	if d, ok := e.documents(); ok && e.kept.flags&(flagNoted|flagErased) == flagNoted && !w.Entry {
+	if e.kept.flags&(flagNoted|flagErased) == flagNoted && !w.Entry {
 		public, full := e.seed.salts()
 		switch {
 		case w.Full:
-			proof.Document, proof.Salt = d.full, full
-		case string(d.public) != noDocument:
-			proof.Document, proof.Salt = d.public, public
+			proof.Document, proof.Salt = bytes.Clone(m.full[len(full):]), full
+		case string(m.public[len(public):]) != noDocument:
+			proof.Document, proof.Salt = bytes.Clone(m.public[len(public):]), public
 		}
 	}
 	if proof.Document == nil {
@@ -293,6 +289,41 @@ func (l *Log) Prove(ctx context.Context, w Wanted) (*Proof, error) {
 	}
 	proof.Hashes, err = tlog.ProveRecord(int64(at.Size), int64(leaf), l.hashes(ctx, p))
 	return proof, err
+}
+
+// proving returns the state of the log with its edge and its tail, and the last checkpoint, both read at once.
+func (l *Log) proving(ctx context.Context) (p *position, shown Published, err error) {
+	cells, err := l.o.Cells.LogValues(ctx, []string{checkpointCell, stateCell})
+	if err != nil {
+		return nil, shown, err
+	}
+	if shown, err = decodePublished(cells[0]); err != nil {
+		return nil, shown, err
+	}
+	if p, err = l.positionOf(cells[1]); err == nil && p.edge == nil {
+		p, err = l.load(ctx)
+	}
+	return p, shown, err
+}
+
+// proved makes the leaf of an entry again, with its documents: from a record, if that is what was logged, or else from what the store
+// has now.
+func (l *Log) proved(ctx context.Context, p *position, m *maker, e *entry, leaf uint64, record *stele.Record) error {
+	if e.kept.flags&flagErased == 0 {
+		if record != nil && record.ID == e.change.ID && record.Version == e.change.Version {
+			e.record = record
+			if err := l.again(ctx, p, m, e, leaf); err == nil || stele.KindOf(err) != stele.Internal {
+				return err
+			}
+			e.record = nil
+		}
+		list := []entry{*e}
+		if err := l.content(ctx, list); err != nil {
+			return err
+		}
+		*e = list[0]
+	}
+	return l.again(ctx, p, m, e, leaf)
 }
 
 // ProveGrowth returns the proof that the log of a size is the beginning of the log of another (RFC 6962, section 2.1.2).

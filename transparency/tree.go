@@ -2,7 +2,6 @@ package transparency
 
 import (
 	"context"
-	"sync"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -186,56 +185,24 @@ type tileID struct {
 // maxTileTrees is how many tiles are kept, of 16 KB each.
 const maxTileTrees = 1024
 
-// tileTrees are tiles that were read lately. What a tile has never changes, so one that is kept is good as far as it goes.
-type tileTrees struct {
-	mu    sync.Mutex
-	era   stele.GenerationID // that they are of
-	tiles map[tileID]*tileTree
-}
-
-// get returns a tile that has at least so many hashes; nil if there is none.
-func (c *tileTrees) get(era stele.GenerationID, id tileID, width int) *tileTree {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t := c.tiles[id]; c.era == era && t != nil && t.width >= width {
-		return t
-	}
-	return nil
-}
-
-func (c *tileTrees) put(era stele.GenerationID, id tileID, t *tileTree) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.era != era || c.tiles == nil {
-		c.era, c.tiles = era, map[tileID]*tileTree{}
-	}
-	for other := range c.tiles { // any of them: maps begin anywhere
-		if len(c.tiles) < maxTileTrees {
-			break
-		}
-		delete(c.tiles, other)
-	}
-	c.tiles[id] = t
-}
-
 // hashReader reads hashes of the tree from its tiles.
 type hashReader struct {
 	ctx   context.Context
 	cells Keeper
 	era   stele.GenerationID
-	trees *tileTrees
+	trees *shelf[tileID, *tileTree]
 }
 
 // newHashReader returns a reader that reads each tile from its cell once.
 func newHashReader(ctx context.Context, cells Keeper) *hashReader {
-	return &hashReader{ctx: ctx, cells: cells, trees: new(tileTrees)}
+	return &hashReader{ctx: ctx, cells: cells, trees: newShelf[tileID, *tileTree](maxTileTrees)}
 }
 
 // hashes returns a reader that knows the tiles that were read lately.
 func (l *Log) hashes(ctx context.Context, p *position) *hashReader {
 	r := newHashReader(ctx, l.o.Cells)
-	if len(p.Eras) > 0 {
-		r.era, r.trees = p.Eras[len(p.Eras)-1].Generation, &l.trees
+	if era := p.era(); era != (stele.GenerationID{}) {
+		r.era, r.trees = era, l.trees
 	}
 	return r
 }
@@ -259,7 +226,7 @@ func (r *hashReader) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 
 // tile returns a tile with so many hashes at least.
 func (r *hashReader) tile(id tileID, width int) (*tileTree, error) {
-	if t := r.trees.get(r.era, id, width); t != nil {
+	if t, ok := r.trees.get(r.era, id); ok && t.width >= width {
 		return t, nil
 	}
 	hashes, err := tileHashes(r.ctx, r.cells, id)

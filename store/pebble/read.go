@@ -175,11 +175,11 @@ func (s *Store) Pointing(ctx context.Context, at stele.Location, cursor stele.ID
 	})
 }
 
-// Changes implements [stele.Store]. A chunk is parsed when the caller comes to it: many callers want no more than one change.
+// Changes implements [stele.Store]. The first change is read for itself, since many callers want no more than one, and after it a chunk is parsed
+// when the caller comes to it.
 func (s *Store) Changes(ctx context.Context, cursor uint64) iter.Seq2[stele.Change, error] {
 	const op = "changes"
 	type chunk struct{ key, value []byte }
-	from := after(appendChangeKey(nil, cursor))
 	return func(yield func(stele.Change, error) bool) {
 		v, err := s.look(ctx, op)
 		if err != nil {
@@ -187,10 +187,22 @@ func (s *Store) Changes(ctx context.Context, cursor uint64) iter.Seq2[stele.Chan
 			return
 		}
 		defer v.unpin()
+		first, err := s.firstChange(ctx, v, op, cursor)
+		if err != nil || first == nil {
+			if err != nil {
+				yield(stele.Change{}, err)
+			}
+			return
+		}
+		if !yield(first.Change, nil) {
+			return
+		}
+		cursor := first.Seq
 		stored := func(key, value []byte) (chunk, bool, error) {
 			return chunk{bytes.Clone(key), bytes.Clone(value)}, true, nil
 		}
-		scanPages(ctx, s, v, op, 1, from, []byte{familyChange + 1}, stored, func(c chunk, err error) bool {
+		from := after(appendChangeKey(nil, cursor))
+		scanPages(ctx, s, v, op, 2, from, []byte{familyChange + 1}, stored, func(c chunk, err error) bool {
 			more := true
 			if err == nil {
 				err = eachChange(c.key, c.value, cursor, func(e *feedEntry) bool {
@@ -213,6 +225,21 @@ func (s *Store) Changes(ctx context.Context, cursor uint64) iter.Seq2[stele.Chan
 			return more
 		})
 	}
+}
+
+// firstChange returns the first change of a view after one, nil if there is none.
+func (s *Store) firstChange(ctx context.Context, v *view, op string, cursor uint64) (first *feedEntry, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	from := after(appendChangeKey(nil, cursor))
+	_, err = readPage(ctx, s, v, op, from, []byte{familyChange + 1}, 1, func(key, value []byte) error {
+		return eachChange(key, value, cursor, func(e *feedEntry) bool {
+			first = e
+			return false
+		})
+	})
+	return first, err
 }
 
 // LastChange implements [stele.Store].
@@ -380,9 +407,6 @@ func readPage(ctx context.Context, s *Store, v *view, op string, from, end []byt
 	defer it.Close()
 	bytesLeft := pageBytes
 	for ok := it.First(); ok; ok = it.Next() {
-		if size == 0 || bytesLeft <= 0 || ctx.Err() != nil {
-			return bytes.Clone(it.Key()), nil
-		}
 		value, err := it.ValueAndErr()
 		if err == nil {
 			err = f(it.Key(), value)
@@ -392,6 +416,9 @@ func readPage(ctx context.Context, s *Store, v *view, op string, from, end []byt
 		}
 		size--
 		bytesLeft -= len(value)
+		if size == 0 || bytesLeft <= 0 || ctx.Err() != nil {
+			return after(it.Key()), nil // a copy
+		}
 	}
 	if err := it.Error(); err != nil {
 		return nil, v.opening.damage(op, stele.ID{}, err)
