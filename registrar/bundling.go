@@ -6,9 +6,11 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/registrar/minting"
 )
 
@@ -24,7 +26,15 @@ type Bundling struct {
 	tree *namespaceTree
 	in   []stele.NamespaceKey // those namespaces
 
+	last atomic.Pointer[bundledSpace] // that was asked for last: neighbouring names are in the same one
+
 	carried map[stele.NamespaceKey]bool // namespaces of which the bundle has all aliases; see Carries
+}
+
+// bundledSpace says whether the names of a namespace are in a bundle, as far as they begin with its prefixes.
+type bundledSpace struct {
+	node *namespaces.Node
+	in   bool
 }
 
 // BundledVersion is a version of a record.
@@ -96,19 +106,33 @@ func (b *Bundling) Has(c *stele.Change) bool {
 
 // hasName reports whether a record is one of the bundle.
 func (b *Bundling) hasName(id stele.ID) bool {
-	return b.all || b.under(stele.NamespaceKey{Scheme: id.Scheme(), Prefix: id.String()}, func() []*stele.Namespace { return b.tree.ancestorsOf(id) })
+	if b.all || !b.begins(id.Scheme(), id.String()) {
+		return b.all
+	}
+	node := b.tree.Of(id)
+	if s := b.last.Load(); s != nil && s.node == node {
+		return s.in
+	}
+	s := &bundledSpace{node, b.below(b.tree.ancestors(id, node))}
+	if node != nil {
+		b.last.Store(s)
+	}
+	return s.in
 }
 
 // has reports whether a namespace, or a prefix of names, is one of the bundle.
 func (b *Bundling) has(key stele.NamespaceKey) bool {
-	return b.all || b.under(key, func() []*stele.Namespace { return b.tree.ancestorsAt(key) })
+	return b.all || b.begins(key.Scheme, key.Prefix) && b.below(b.tree.ancestorsAt(key))
 }
 
-// under reports whether a text begins with a prefix of the bundle, and belongs to a namespace that the caller was judged by.
-func (b *Bundling) under(key stele.NamespaceKey, ancestors func() []*stele.Namespace) bool {
-	return slices.ContainsFunc(b.keys, func(k stele.NamespaceKey) bool {
-		return k.Scheme == key.Scheme && strings.HasPrefix(key.Prefix, k.Prefix)
-	}) && slices.ContainsFunc(ancestors(), func(ns *stele.Namespace) bool { return slices.Contains(b.in, ns.Key()) })
+// begins reports whether a text begins with a prefix of the bundle.
+func (b *Bundling) begins(scheme, text string) bool {
+	return slices.ContainsFunc(b.keys, func(k stele.NamespaceKey) bool { return k.Scheme == scheme && strings.HasPrefix(text, k.Prefix) })
+}
+
+// below reports whether one of the namespaces is one that the caller was judged by.
+func (b *Bundling) below(ancestors []*stele.Namespace) bool {
+	return slices.ContainsFunc(ancestors, func(ns *stele.Namespace) bool { return slices.Contains(b.in, ns.Key()) })
 }
 
 // IsRedactedSince reports whether a record of the bundle was redacted after a change: what was written of it before must not be kept.

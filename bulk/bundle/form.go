@@ -153,7 +153,7 @@ const bagit = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 const (
 	maxFileLines   = 50_000
 	maxFileBytes   = 16 << 20 // a file of records ends after the line with which it is that long
-	usualFileBytes = 2 << 20  // a file of records has half as much at least, and as much more on average; see [writer.endsWith]
+	usualFileBytes = 2 << 20  // a file of records has half as much at least, and as much more on average; see [lineWriter.endsWith]
 
 	maxLine  = 5 << 20 // a document and what is beside it
 	maxSmall = 1 << 20 // a file that is read as a whole

@@ -18,39 +18,44 @@ const (
 	partsAhead   = 4
 )
 
-// records writes the records, from a place on. They are read meanwhile, which takes about as long.
+// records writes the records, from a place on. Three goroutines share the work: one reads versions, one writes their lines, and this one
+// hashes the files and writes them.
 func (w *writer) records(ctx context.Context, from place) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &versionReader{job: w.job, log: w.log, parts: make(chan []*RecordVersion, partsAhead)}
-	var failed error
+	l := &lineWriter{job: w.job, counts: w.counts, files: make(chan linesFile), used: make(chan []byte, 1)}
+	var unread, unwritten error
 	go func() {
 		defer close(r.parts)
-		failed = r.read(ctx, from)
+		unread = r.read(ctx, from)
 	}()
-	err := w.write(ctx, r.parts)
+	go func() {
+		defer close(l.files)
+		if unwritten = l.write(ctx, r.parts); unwritten == nil && unread == nil { // the reader has ended
+			unwritten = l.endFile(ctx)
+		}
+	}()
+	err := w.files(l)
 	cancel()
-	for range r.parts { // it is not read any more when this returns
+	for range l.files { // nothing is written any more when this returns,
 	}
-	if err == nil {
-		err = failed
+	for range r.parts { // and nothing read
 	}
-	if err != nil {
-		return err
-	}
-	return w.endFile()
+	return cmp.Or(err, unread, unwritten)
 }
 
-// write writes the lines of versions.
-func (w *writer) write(ctx context.Context, parts <-chan []*RecordVersion) error {
-	for part := range parts {
-		for _, v := range part {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := w.line(v); err != nil {
-				return err
-			}
+// files writes the files of records.
+func (w *writer) files(l *lineWriter) error {
+	for f := range l.files {
+		w.number++
+		w.next, w.counts = f.next, f.counts
+		if err := w.put(fmt.Sprintf(fileRecords, w.number), f.lines); err != nil {
+			return err
+		}
+		select {
+		case l.used <- f.lines[:0]:
+		default:
 		}
 	}
 	return nil
@@ -163,25 +168,60 @@ func (r *versionReader) send(ctx context.Context) error {
 	return nil
 }
 
-// line adds a line to the file of records under way.
-func (w *writer) line(v *RecordVersion) error {
-	before := len(w.lines)
-	w.lines = appendRecordLine(w.lines, v)
-	w.count++
-	w.recordBytes += len(w.lines) - before
-	w.counts.Versions++
-	if v.Current {
-		w.counts.Records++
-		if w.job.Progress != nil {
-			w.job.Progress(1)
+// lineWriter writes the lines of versions, and decides where their files end.
+type lineWriter struct {
+	job   *Job
+	files chan linesFile
+	used  chan []byte // memory of files that were written
+
+	counts      Counts // with the lines so far
+	next        place  // after the last line
+	lines       []byte // of the file under way
+	count       int    // of these lines
+	recordBytes int    // of the last record in these lines
+}
+
+// linesFile is a file of records, with what was counted with it, and with how far the records are after it.
+type linesFile struct {
+	lines  []byte
+	counts Counts
+	next   place
+}
+
+// write writes the lines of versions. The file under way is not ended.
+func (l *lineWriter) write(ctx context.Context, parts <-chan []*RecordVersion) error {
+	for part := range parts {
+		for _, v := range part {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := l.line(ctx, v); err != nil {
+				return err
+			}
 		}
 	}
-	w.next = place{Scheme: v.Record.ID.Scheme(), ID: v.Record.ID.String(), Version: v.Record.Version, Current: v.Current}
-	if w.count >= cmp.Or(w.job.fileLines, maxFileLines) || len(w.lines) >= maxFileBytes || v.Current && w.endsWith(v.Record.ID) {
-		return w.endFile()
+	return nil
+}
+
+// line adds a line to the file of records under way.
+func (l *lineWriter) line(ctx context.Context, v *RecordVersion) error {
+	before := len(l.lines)
+	l.lines = appendRecordLine(l.lines, v)
+	l.count++
+	l.recordBytes += len(l.lines) - before
+	l.counts.Versions++
+	if v.Current {
+		l.counts.Records++
+		if l.job.Progress != nil {
+			l.job.Progress(1)
+		}
+	}
+	l.next = place{Scheme: v.Record.ID.Scheme(), ID: v.Record.ID.String(), Version: v.Record.Version, Current: v.Current}
+	if l.count >= cmp.Or(l.job.fileLines, maxFileLines) || len(l.lines) >= maxFileBytes || v.Current && l.endsWith(v.Record.ID) {
+		return l.endFile(ctx)
 	}
 	if v.Current {
-		w.recordBytes = 0
+		l.recordBytes = 0
 	}
 	return nil
 }
@@ -190,25 +230,32 @@ func (w *writer) line(v *RecordVersion) error {
 // many records stand before it: so a bundle that is made after some records have changed has almost the same files as the one before,
 // and a copy of it that is kept elsewhere needs only the few that differ. The longer a record is, the more likely the file ends with
 // it, so that files have the same length on average whatever the records are.
-func (w *writer) endsWith(id stele.ID) bool {
-	usual := uint64(cmp.Or(w.job.fileBytes, usualFileBytes))
-	if uint64(len(w.lines)) < usual/2 {
+func (l *lineWriter) endsWith(id stele.ID) bool {
+	usual := uint64(cmp.Or(l.job.fileBytes, usualFileBytes))
+	if uint64(len(l.lines)) < usual/2 {
 		return false
 	}
-	if uint64(w.recordBytes) >= usual {
+	if uint64(l.recordBytes) >= usual {
 		return true
 	}
 	h := nameHash(id)
-	return binary.BigEndian.Uint64(h[:]) < uint64(w.recordBytes)*(math.MaxUint64/usual)
+	return binary.BigEndian.Uint64(h[:]) < uint64(l.recordBytes)*(math.MaxUint64/usual)
 }
 
-// endFile writes the file of records under way, if it has lines.
-func (w *writer) endFile() error {
-	if w.count == 0 {
+// endFile hands over the file of records under way, if it has lines.
+func (l *lineWriter) endFile(ctx context.Context) error {
+	if l.count == 0 {
 		return nil
 	}
-	w.number++
-	err := w.put(fmt.Sprintf(fileRecords, w.number), w.lines)
-	w.lines, w.count, w.recordBytes = w.lines[:0], 0, 0
-	return err
+	select {
+	case l.files <- linesFile{l.lines, l.counts, l.next}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	l.lines, l.count, l.recordBytes = nil, 0, 0
+	select {
+	case l.lines = <-l.used:
+	default:
+	}
+	return nil
 }

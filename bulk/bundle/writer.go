@@ -101,11 +101,8 @@ type writer struct {
 	bytes    int64 // of the payload
 	log      *transparency.Disclosing
 
-	lines       []byte // of the file of records under way
-	count       int    // of these lines
-	recordBytes int    // of the last record in these lines
-	number      int    // of files of records
-	next        place  // after the last line
+	number int   // of files of records
+	next   place // after the last line of records
 }
 
 // place is how far the records are: the version after which it goes on.
