@@ -275,6 +275,12 @@ type CellGatherer interface {
 	GatherCells(ctx context.Context, names []string) ([][]byte, error)
 }
 
+// CellCutter is a Store that reads a part of what is kept under a name without the rest. It is optional.
+type CellCutter interface {
+	// CutCell returns so many bytes from one on, fewer if there are no more, and how many are kept under the name; -1 if none are.
+	CutCell(ctx context.Context, name string, from, count int) (part []byte, length int, err error)
+}
+
 // Releaser is a Store that keeps in memory what it has read from its files. It is optional.
 type Releaser interface {
 	// Release releases most of that memory if it is worth it, and returns how many bytes were

@@ -34,6 +34,23 @@ func (r *Registrar) LogCell(ctx context.Context, name string) ([]byte, error) {
 	return value, tell(opLog, err)
 }
 
+// LogPart returns a part of a cell of the log, and how long the cell is; -1 if there is none.
+func (r *Registrar) LogPart(ctx context.Context, name string, from, count int) (part []byte, length int, err error) {
+	if err := mayLog(ctx, name); err != nil {
+		return nil, 0, err
+	}
+	if cutter, ok := r.store.(stele.CellCutter); ok {
+		part, length, err = cutter.CutCell(ctx, name, from, count)
+		return part, length, tell(opLog, err)
+	}
+	value, err := r.store.Cell(ctx, name)
+	if err != nil || value == nil {
+		return nil, -1, tell(opLog, err)
+	}
+	from = min(from, len(value))
+	return value[from:min(from+count, len(value))], len(value), nil
+}
+
 // LogValues returns cells of the log, in the order of their names, and nil for one that is not there.
 func (r *Registrar) LogValues(ctx context.Context, names []string) ([][]byte, error) {
 	for _, name := range names {

@@ -25,6 +25,15 @@ func (m *cellMap) LogCell(_ context.Context, name string) ([]byte, error) {
 	return bytes.Clone(m.cells[name]), nil
 }
 
+func (m *cellMap) LogPart(ctx context.Context, name string, from, count int) ([]byte, int, error) {
+	value, _ := m.LogCell(ctx, name)
+	if value == nil {
+		return nil, -1, nil
+	}
+	from = min(from, len(value))
+	return value[from:min(from+count, len(value))], len(value), nil
+}
+
 func (m *cellMap) LogValues(ctx context.Context, names []string) (values [][]byte, err error) {
 	for _, name := range names {
 		value, _ := m.LogCell(ctx, name)

@@ -42,6 +42,8 @@ func erasedCell(leaf uint64) string       { return fmt.Sprintf("log erased %010x
 // Keeper keeps cells: a [registrar.Registrar].
 type Keeper interface {
 	LogCell(ctx context.Context, name string) ([]byte, error)
+	// LogPart returns so many bytes of a cell from one on, fewer if there are no more, and how long it is; -1 if there is none.
+	LogPart(ctx context.Context, name string, from, count int) (part []byte, length int, err error)
 	// LogValues returns many cells, in the order of their names; nil for one that is not there.
 	LogValues(ctx context.Context, names []string) ([][]byte, error)
 	LogList(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error]
@@ -142,15 +144,29 @@ func leavesIn(value []byte) int {
 	if len(value) == 0 {
 		return 0
 	}
-	if n := len(value) - 1; value[0] == leafForm && n%leafSize == 0 && n/leafSize <= tileWidth {
+	if value[0] != leafForm {
+		return -1
+	}
+	return leavesOf(len(value))
+}
+
+// leavesOf returns how many leaves a tile of level 0 has that is so long; -1 if none is.
+func leavesOf(length int) int {
+	if n := length - 1; n >= 0 && n%leafSize == 0 && n/leafSize <= tileWidth {
 		return n / leafSize
 	}
 	return -1
 }
 
+// keptAt returns where a tile of level 0 has a leaf.
+func keptAt(i int) int { return 1 + i*leafSize }
+
 // readKept reads a leaf of a tile that has it.
 func readKept(value []byte, i int) (k kept) {
-	b := value[1+i*leafSize:][:leafSize]
+	return decodeKept(value[keptAt(i):][:leafSize])
+}
+
+func decodeKept(b []byte) (k kept) {
 	k.flags = b[0]
 	copy(k.hash[:], b[1:])
 	copy(k.seed[:], b[1+tlog.HashSize:])

@@ -1,6 +1,7 @@
 package transparency
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
@@ -169,6 +170,30 @@ func decodePublished(cell []byte) (p Published, err error) {
 		return p, damaged(checkpointCell)
 	}
 	return p, nil
+}
+
+// readCheckpoint is the last checkpoint with the cell that has it.
+type readCheckpoint struct {
+	cell []byte
+	note string
+	size uint64 // 0 if there is no checkpoint, or one that this program can't read
+}
+
+// checkpointOf returns what is in the cell of the last checkpoint, which has mostly not changed since it was read before.
+func (l *Log) checkpointOf(cell []byte) (*readCheckpoint, error) {
+	if last := l.checkpoint.Load(); last != nil && cell != nil && bytes.Equal(last.cell, cell) {
+		return last, nil
+	}
+	p, err := decodePublished(cell)
+	if err != nil {
+		return nil, err
+	}
+	now := &readCheckpoint{cell: cell, note: p.Note}
+	if c, err := ParseCheckpoint(p.Note); err == nil {
+		now.size = c.Size
+	}
+	l.checkpoint.Store(now)
+	return now, nil
 }
 
 // Sign makes a checkpoint of the log as it is, unless the last one says the same and has the signatures of all keys.

@@ -86,16 +86,15 @@ func (l *Log) keyOf(ctx context.Context, leaf uint64) (Key, error) {
 
 // kept reads what the log keeps of a leaf.
 func (l *Log) kept(ctx context.Context, leaf uint64) (kept, error) {
-	name := tileCell(0, leaf/tileWidth)
-	value, err := l.o.Cells.LogCell(ctx, name)
+	name, i := tileCell(0, leaf/tileWidth), int(leaf%tileWidth)
+	part, length, err := l.o.Cells.LogPart(ctx, name, keptAt(i), leafSize)
 	if err != nil {
 		return kept{}, err
 	}
-	i := int(leaf % tileWidth)
-	if leavesIn(value) <= i {
+	if leavesOf(length) <= i || len(part) != leafSize {
 		return kept{}, damaged(name)
 	}
-	return readKept(value, i), nil
+	return decodeKept(part), nil
 }
 
 func (l *Log) erased(ctx context.Context, leaf uint64) (e erased, err error) {

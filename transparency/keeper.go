@@ -17,6 +17,10 @@ func (s asServer) LogCell(ctx context.Context, name string) ([]byte, error) {
 	return s.Keeper.LogCell(local(ctx), name)
 }
 
+func (s asServer) LogPart(ctx context.Context, name string, from, count int) ([]byte, int, error) {
+	return s.Keeper.LogPart(local(ctx), name, from, count)
+}
+
 func (s asServer) LogValues(ctx context.Context, names []string) ([][]byte, error) {
 	return s.Keeper.LogValues(local(ctx), names)
 }

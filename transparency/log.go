@@ -61,6 +61,8 @@ type Log struct {
 	makers    sync.Pool // of *maker
 	trees     *shelf[tileID, *tileTree]
 
+	checkpoint atomic.Pointer[readCheckpoint] // that was read last; nil if none was
+
 	mu    sync.RWMutex
 	known *position // what was read or written last; nil if nothing is known
 	names nameKeys

@@ -258,8 +258,7 @@ func (l *Log) Prove(ctx context.Context, w Wanted) (*Proof, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := ParseCheckpoint(shown.Note)
-	if err != nil || at.Size <= leaf {
+	if shown.size <= leaf {
 		return nil, &stele.Error{Op: "prove", ID: w.ID, Kind: stele.Unavailable, Err: stele.Messagef("log.version-not-signed", "version {version} of {name} is not in a signed checkpoint yet; try again in a moment", w.Version, w.ID)}
 	}
 	e := &entry{change: c}
@@ -271,7 +270,7 @@ func (l *Log) Prove(ctx context.Context, w Wanted) (*Proof, error) {
 	if err := l.proved(ctx, p, m, e, leaf, w.Record); err != nil {
 		return nil, err
 	}
-	proof := &Proof{Full: w.Full, Name: w.ID.String(), Leaf: e.leaf.Append(nil), Index: leaf, Note: shown.Note}
+	proof := &Proof{Full: w.Full, Name: w.ID.String(), Leaf: e.leaf.Append(nil), Index: leaf, Note: shown.note}
 	if e.leaf.Name == "" {
 		proof.NameKey = e.key
 	}
@@ -287,18 +286,18 @@ func (l *Log) Prove(ctx context.Context, w Wanted) (*Proof, error) {
 	if proof.Document == nil {
 		proof.Full = false
 	}
-	proof.Hashes, err = tlog.ProveRecord(int64(at.Size), int64(leaf), l.hashes(ctx, p))
+	proof.Hashes, err = tlog.ProveRecord(int64(shown.size), int64(leaf), l.hashes(ctx, p))
 	return proof, err
 }
 
 // proving returns the state of the log with its edge and its tail, and the last checkpoint, both read at once.
-func (l *Log) proving(ctx context.Context) (p *position, shown Published, err error) {
+func (l *Log) proving(ctx context.Context) (p *position, shown *readCheckpoint, err error) {
 	cells, err := l.o.Cells.LogValues(ctx, []string{checkpointCell, stateCell})
 	if err != nil {
-		return nil, shown, err
+		return nil, nil, err
 	}
-	if shown, err = decodePublished(cells[0]); err != nil {
-		return nil, shown, err
+	if shown, err = l.checkpointOf(cells[0]); err != nil {
+		return nil, nil, err
 	}
 	if p, err = l.positionOf(cells[1]); err == nil && p.edge == nil {
 		p, err = l.load(ctx)

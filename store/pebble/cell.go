@@ -20,6 +20,19 @@ func (s *Store) Cell(ctx context.Context, name string) (kept []byte, err error) 
 	return kept, err
 }
 
+// CutCell implements [stele.CellCutter].
+func (s *Store) CutCell(ctx context.Context, name string, from, count int) (part []byte, length int, err error) {
+	err = s.lookUp(ctx, "get cell", cellKey(name), func(value []byte) error {
+		if length = len(value); value == nil {
+			length = -1
+		}
+		from := min(max(from, 0), len(value))
+		part = bytes.Clone(value[from:][:min(max(count, 0), len(value)-from)])
+		return nil
+	})
+	return part, length, err
+}
+
 // GatherCells implements [stele.CellGatherer]: one iterator finds all names.
 func (s *Store) GatherCells(ctx context.Context, names []string) (list [][]byte, err error) {
 	err = s.read(ctx, "get cell", func(v *view) error {

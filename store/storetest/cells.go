@@ -51,6 +51,33 @@ func (s *session) gathersCells(names ...string) {
 	}
 }
 
+// cutsCells makes sure that parts of cells are those of their values, if the store reads parts.
+func (s *session) cutsCells(names ...string) {
+	c, ok := s.Store.(stele.CellCutter)
+	if !ok {
+		return
+	}
+	for _, name := range names {
+		all, err := s.Cell(s.ctx, name)
+		if err != nil {
+			s.Errorf("Cell(%q): %v", name, err)
+		}
+		length := len(all)
+		if all == nil {
+			length = -1
+		}
+		for from := range len(all) + 2 {
+			for count := range len(all) + 2 {
+				rest := all[min(from, len(all)):]
+				part, n, err := c.CutCell(s.ctx, name, from, count)
+				if want := rest[:min(count, len(rest))]; err != nil || n != length || !bytes.Equal(part, want) {
+					s.Errorf("CutCell(%q, %d, %d) = %q, %d, %v; want %q, %d", name, from, count, part, n, err, want, length)
+				}
+			}
+		}
+	}
+}
+
 // checkCells: a value is replaced, or removed, only by a caller that knows it, byte for
 // byte; no value and an empty one differ; and nothing of it is in the change feed.
 func checkCells(s *session) {
@@ -154,6 +181,7 @@ func checkCellList(s *session) {
 	s.apply(c)
 	s.gathersCells(sorted...)
 	s.gathersCells("b", "a b", "A", "\xff\xff", "c", "a") // in any order
+	s.cutsCells("b", "a b", "c")
 	for _, prefix := range append([]string{"", "c", "a b\xff\xff\xff", "\xc3", "zz"}, sorted...) {
 		for _, after := range append([]string{"", "a\x00\x00", "aa", "\xff\xff\xff", "zz"}, sorted...) {
 			s.wantTexts(fmt.Sprintf("Cells(%q, %q)", prefix, after), s.cellNames(prefix, after), listed(sorted, prefix, after))
