@@ -86,15 +86,7 @@ func (l *Log) keyOf(ctx context.Context, leaf uint64) (Key, error) {
 
 // kept reads what the log keeps of a leaf.
 func (l *Log) kept(ctx context.Context, leaf uint64) (kept, error) {
-	name, i := tileCell(0, leaf/tileWidth), int(leaf%tileWidth)
-	part, length, err := l.o.Cells.LogPart(ctx, name, keptAt(i), leafSize)
-	if err != nil {
-		return kept{}, err
-	}
-	if leavesOf(length) <= i || len(part) != leafSize {
-		return kept{}, damaged(name)
-	}
-	return decodeKept(part), nil
+	return (&hashReader{ctx: ctx, cells: l.o.Cells}).leaf(leaf)
 }
 
 func (l *Log) erased(ctx context.Context, leaf uint64) (e erased, err error) {

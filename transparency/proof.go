@@ -261,8 +261,9 @@ func (l *Log) Prove(ctx context.Context, w Wanted) (*Proof, error) {
 	if shown.size <= leaf {
 		return nil, &stele.Error{Op: "prove", ID: w.ID, Kind: stele.Unavailable, Err: stele.Messagef("log.version-not-signed", "version {version} of {name} is not in a signed checkpoint yet; try again in a moment", w.Version, w.ID)}
 	}
+	hashes := l.hashes(ctx, p)
 	e := &entry{change: c}
-	if e.kept, err = l.kept(ctx, leaf); err != nil {
+	if e.kept, err = hashes.leaf(leaf); err != nil {
 		return nil, err
 	}
 	m := l.makers.Get().(*maker)
@@ -286,7 +287,7 @@ func (l *Log) Prove(ctx context.Context, w Wanted) (*Proof, error) {
 	if proof.Document == nil {
 		proof.Full = false
 	}
-	proof.Hashes, err = tlog.ProveRecord(int64(shown.size), int64(leaf), l.hashes(ctx, p))
+	proof.Hashes, err = tlog.ProveRecord(int64(shown.size), int64(leaf), hashes)
 	return proof, err
 }
 

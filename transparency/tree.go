@@ -152,26 +152,36 @@ func rootOf(hashes []byte) tlog.Hash {
 	return level[0]
 }
 
-// tileTree is the hashes of a tile, and those of the nodes above them within the tile: the hashes of each level after those of the
-// level below.
+// tileTree is the hashes of a tile, and those of the nodes above them within the tile. Of a tile of leaves it has the nodes above groups of
+// them and no others: hashes of leaves are in the cell, and a group is read from it faster than 256 nodes are made again.
 type tileTree struct {
 	width  int
 	levels [tileHeight + 1][]tlog.Hash
 }
 
-func newTileTree(hashes []byte) *tileTree {
+// A group is leaves of a tile that are read at once.
+const (
+	groupHeight = 3
+	groupWidth  = 1 << groupHeight
+)
+
+// newTileTree makes the tree of a tile from its hashes, with the nodes from a height on.
+func newTileTree(hashes []byte, from int) *tileTree {
 	t := &tileTree{width: len(hashes) / tlog.HashSize}
-	all := make([]tlog.Hash, 0, 2*t.width)
+	var row [tileWidth]tlog.Hash
 	for i := range t.width {
-		all = append(all, tlog.Hash(hashes[i*tlog.HashSize:]))
+		row[i] = tlog.Hash(hashes[i*tlog.HashSize:])
 	}
-	t.levels[0] = all
-	for level := 1; level <= tileHeight; level++ {
-		below, first := t.levels[level-1], len(all)
-		for i := range len(below) / 2 {
-			all = append(all, hashNode(&below[2*i], &below[2*i+1]))
+	kept := make([]tlog.Hash, 0, 2*t.width>>from)
+	for height, n := 0, t.width; height <= tileHeight; height, n = height+1, n/2 {
+		if height >= from {
+			first := len(kept)
+			kept = append(kept, row[:n]...)
+			t.levels[height] = kept[first:]
 		}
-		t.levels[level] = all[first:]
+		for i := range n / 2 {
+			row[i] = hashNode(&row[2*i], &row[2*i+1])
+		}
 	}
 	return t
 }
@@ -182,8 +192,8 @@ type tileID struct {
 	n     uint64
 }
 
-// maxTileTrees is how many tiles are kept, of 16 KB each.
-const maxTileTrees = 1024
+// maxTileTrees is how many tiles are kept, of 2 KB each.
+const maxTileTrees = 8192
 
 // hashReader reads hashes of the tree from its tiles.
 type hashReader struct {
@@ -191,6 +201,13 @@ type hashReader struct {
 	cells Keeper
 	era   stele.GenerationID
 	trees *shelf[tileID, *tileTree]
+	group leafGroup // that was read last
+}
+
+// leafGroup is a group of leaves, of which the last one of a log may have fewer.
+type leafGroup struct {
+	number uint64 // of the group: that of its first leaf divided by groupWidth
+	leaves []kept
 }
 
 // newHashReader returns a reader that reads each tile from its cell once.
@@ -200,9 +217,9 @@ func newHashReader(ctx context.Context, cells Keeper) *hashReader {
 
 // hashes returns a reader that knows the tiles that were read lately.
 func (l *Log) hashes(ctx context.Context, p *position) *hashReader {
-	r := newHashReader(ctx, l.o.Cells)
-	if era := p.era(); era != (stele.GenerationID{}) {
-		r.era, r.trees = era, l.trees
+	r := &hashReader{ctx: ctx, cells: l.o.Cells, era: p.era(), trees: l.trees}
+	if r.era == (stele.GenerationID{}) {
+		r = newHashReader(ctx, l.o.Cells)
 	}
 	return r
 }
@@ -212,8 +229,15 @@ func (r *hashReader) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	list := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
 		level, n := tlog.SplitStoredHashIndex(index)
-		id := tileID{level / tileHeight, uint64(n) >> (tileHeight - level%tileHeight)}
 		height := level % tileHeight
+		if level < groupHeight {
+			var err error
+			if list[i], err = r.low(height, uint64(n)); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		id := tileID{level / tileHeight, uint64(n) >> (tileHeight - height)}
 		at := int(n) & (tileWidth>>height - 1)
 		t, err := r.tile(id, (at+1)<<height)
 		if err != nil {
@@ -222,6 +246,56 @@ func (r *hashReader) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 		list[i] = t.levels[height][at]
 	}
 	return list, nil
+}
+
+// low returns the n-th node of a height below that of a group.
+func (r *hashReader) low(height int, n uint64) (h tlog.Hash, err error) {
+	first := n << height
+	k, err := r.leaf(first + 1<<height - 1) // the last one, so that all are there
+	if err != nil || height == 0 {
+		return k.hash, err
+	}
+	var row [groupWidth / 2]tlog.Hash
+	for i := range row[:1<<height] {
+		row[i] = r.group.leaves[int(first%groupWidth)+i].hash
+	}
+	for width := 1 << height; width > 1; width /= 2 {
+		for i := range width / 2 {
+			row[i] = hashNode(&row[2*i], &row[2*i+1])
+		}
+	}
+	return row[0], nil
+}
+
+// leaf returns what is kept of a leaf. Its group is read, unless it was read last.
+func (r *hashReader) leaf(n uint64) (k kept, err error) {
+	number, at := n/groupWidth, int(n%groupWidth)
+	if r.group.leaves == nil || r.group.number != number {
+		if r.group, err = readGroup(r.ctx, r.cells, number); err != nil {
+			return k, err
+		}
+	}
+	if at >= len(r.group.leaves) {
+		return k, damaged(tileCell(0, n/tileWidth))
+	}
+	return r.group.leaves[at], nil
+}
+
+// readGroup reads a group of leaves.
+func readGroup(ctx context.Context, cells Keeper, number uint64) (g leafGroup, err error) {
+	name, first := tileCell(0, number*groupWidth/tileWidth), int(number*groupWidth%tileWidth)
+	part, length, err := cells.LogPart(ctx, name, keptAt(first), groupWidth*leafSize)
+	if err != nil {
+		return g, err
+	}
+	if n := leavesOf(length); n <= first || len(part) != min(groupWidth, n-first)*leafSize {
+		return g, damaged(name)
+	}
+	g = leafGroup{number, make([]kept, 0, groupWidth)}
+	for ; len(part) > 0; part = part[leafSize:] {
+		g.leaves = append(g.leaves, decodeKept(part[:leafSize]))
+	}
+	return g, nil
 }
 
 // tile returns a tile with so many hashes at least.
@@ -236,7 +310,11 @@ func (r *hashReader) tile(id tileID, width int) (*tileTree, error) {
 	if len(hashes) < width*tlog.HashSize {
 		return nil, damaged(tileCell(id.level, id.n))
 	}
-	t := newTileTree(hashes)
+	from := 0
+	if id.level == 0 {
+		from = groupHeight
+	}
+	t := newTileTree(hashes, from)
 	r.trees.put(r.era, id, t)
 	return t, nil
 }
