@@ -26,7 +26,7 @@ func (r *registryBench) proofs(ctx context.Context, w *tabwriter.Writer) (err er
 	if err != nil {
 		return err
 	}
-	n := min(r.records, batchRecords)
+	n := min(r.records, million)
 	data := filepath.Join(r.work, "proved")
 	if _, err := r.importOnce(ctx, n, data); err != nil {
 		return err
@@ -43,6 +43,7 @@ func (r *registryBench) proofs(ctx context.Context, w *tabwriter.Writer) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
+	s.settle(ctx) // it makes the search index
 	if err := r.proofsMade(ctx, w, s, cores[1], n); err != nil {
 		return err
 	}
