@@ -31,23 +31,33 @@ func (r *reader) readRecords(in io.Reader) error {
 	if r.now != fmt.Sprintf(fileRecords, r.history.files) {
 		return wrong("bundle.records-out-of-order", "the files of records are numbered from 1 on, without gaps")
 	}
-	batch := recordBatch{r: r}
-	err := r.eachLine(in, batch.add)
+	lines := recordLines{r: r}
+	defer lines.wait()
+	err := r.eachLine(in, lines.add)
 	if err == nil {
-		err = batch.end()
+		err = lines.end()
 	}
-	if err == nil && (batch.lines == 0 || batch.lines > maxFileLines) {
+	if err == nil && (lines.judged == 0 || lines.judged > maxFileLines) {
 		return wrong("bundle.records-wrong-count", "a file of records has from 1 to {most} lines", maxFileLines)
 	}
 	return err
 }
 
-// recordBatch is some lines of records. They are read and hashed by all processors, and then judged in their order.
+// recordLines is the lines of a file of records. While some are read from the archive, those before them are parsed and hashed by all
+// processors, and those before these are judged, in their order.
+type recordLines struct {
+	r      *reader
+	next   *recordBatch // that is read
+	under  *recordBatch // that is parsed
+	judged int
+}
+
+// recordBatch is some lines of records.
 type recordBatch struct {
-	r     *reader
-	text  []byte
-	ends  []int // of the lines in text
-	lines int   // before those in text
+	text    []byte
+	ends    []int // of the lines in text
+	list    []lineRead
+	parsing sync.WaitGroup
 }
 
 // A batch ends with the line with which it has so many lines or bytes.
@@ -64,29 +74,82 @@ type lineRead struct {
 	made error             // of the leaf
 }
 
-func (b *recordBatch) add(text []byte) error {
+func (l *recordLines) add(text []byte) error {
+	if l.next == nil {
+		l.next = new(recordBatch)
+	}
+	b := l.next
 	b.text = append(b.text, text...)
 	if b.ends = append(b.ends, len(b.text)); len(b.ends) < batchLines && len(b.text) < batchBytes {
 		return nil
 	}
-	return b.end()
+	return l.turn()
 }
 
-// end judges the lines of the batch, and begins another one.
-func (b *recordBatch) end() error {
-	list := make([]lineRead, len(b.ends))
+// turn begins to parse the batch that was read, and judges the one before it.
+func (l *recordLines) turn() error {
+	done := l.under
+	l.wait()
+	if l.under, l.next = l.next, nil; l.under != nil {
+		l.under.parse(l.r.o.Schemes)
+	}
+	if done == nil {
+		return nil
+	}
+	for i := range done.list {
+		l.judged++
+		if err := l.r.record(&done.list[i]); err != nil {
+			if _, own := errors.AsType[visitError](err); own {
+				return err
+			}
+			return &fault{l.r.now, l.judged, err}
+		}
+	}
+	if l.r.o.Progress != nil {
+		l.r.o.Progress(len(done.list))
+	}
+	l.next = done.empty()
+	return nil
+}
+
+// end judges all that was read.
+func (l *recordLines) end() error {
+	for range 2 { // the batch that is parsed, and the one that was read
+		if err := l.turn(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait waits until nothing is parsed.
+func (l *recordLines) wait() {
+	if l.under != nil {
+		l.under.parsing.Wait()
+	}
+}
+
+// empty returns the memory of the batch for another one.
+func (b *recordBatch) empty() *recordBatch {
+	clear(b.list)
+	b.text, b.ends, b.list = b.text[:0], b.ends[:0], b.list[:0]
+	return b
+}
+
+// parse lets all processors parse the lines, and hash their leaves.
+func (b *recordBatch) parse(schemes *stele.Schemes) {
+	b.list = append(b.list, make([]lineRead, len(b.ends))...)
 	workers := runtime.GOMAXPROCS(0)
-	var wg sync.WaitGroup
 	for w := range workers {
-		wg.Go(func() {
+		b.parsing.Go(func() {
 			var leaves transparency.LeafMaker
-			for i := w; i < len(list); i += workers {
+			for i := w; i < len(b.list); i += workers {
 				begin := 0
 				if i > 0 {
 					begin = b.ends[i-1]
 				}
-				l := &list[i]
-				if l.v, l.err = parseRecordLine(b.r.o.Schemes, b.text[begin:b.ends[i]]); l.err == nil {
+				l := &b.list[i]
+				if l.v, l.err = parseRecordLine(schemes, b.text[begin:b.ends[i]]); l.err == nil {
 					var leaf *transparency.Leaf
 					if leaf, l.made = leaves.Record(&l.v.Log, l.v.Record); l.made == nil {
 						l.hash = leaf.Hash()
@@ -95,21 +158,6 @@ func (b *recordBatch) end() error {
 			}
 		})
 	}
-	wg.Wait()
-	for i := range list {
-		b.lines++
-		if err := b.r.record(&list[i]); err != nil {
-			if _, own := errors.AsType[visitError](err); own {
-				return err
-			}
-			return &fault{b.r.now, b.lines, err}
-		}
-	}
-	if b.r.o.Progress != nil {
-		b.r.o.Progress(len(list))
-	}
-	b.text, b.ends = b.text[:0], b.ends[:0]
-	return nil
 }
 
 // record judges a version.
