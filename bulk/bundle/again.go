@@ -5,7 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
-	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,6 +21,7 @@ func readAgain(ctx context.Context, in io.Reader, schemes *stele.Schemes, report
 		return err
 	}
 	archive := tarReader{in: plain}
+	var text []byte
 	for _, f := range report.payload {
 		name, size := "", int64(0)
 		for name != f.name { // files that are not of the payload stand between them
@@ -40,8 +41,8 @@ func readAgain(ctx context.Context, in io.Reader, schemes *stele.Schemes, report
 		if size > maxFileBytes+maxLine {
 			return errReplaced
 		}
-		text, err := io.ReadAll(&archive)
-		if err != nil {
+		text = slices.Grow(text[:0], int(size))[:size]
+		if _, err := io.ReadFull(&archive, text); err != nil {
 			return err
 		}
 		if sha256.Sum256(text) != f.sum {
@@ -63,19 +64,16 @@ func parseAll(schemes *stele.Schemes, text []byte) ([]*stele.Record, error) {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	lines = lines[:len(lines)-1] // the last one is empty
 	list, errs := make([]*stele.Record, len(lines)), make([]error, len(lines))
-	workers := runtime.GOMAXPROCS(0)
 	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() {
-			for i := w; i < len(lines); i += workers {
-				if doc, _, _, ok := cutRecordLine(lines[i]); ok {
-					list[i], errs[i] = document.DecodeStored(schemes, doc)
-				} else {
-					errs[i] = errReplaced
-				}
+	share(&wg, len(lines), func() func(int) {
+		return func(i int) {
+			if doc, _, _, ok := cutRecordLine(lines[i]); ok {
+				list[i], errs[i] = document.DecodeStored(schemes, doc)
+			} else {
+				errs[i] = errReplaced
 			}
-		})
-	}
+		}
+	})
 	wg.Wait()
 	for _, err := range errs {
 		if err != nil {

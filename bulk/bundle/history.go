@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/transparency"
@@ -139,21 +140,38 @@ func (b *recordBatch) empty() *recordBatch {
 // parse lets all processors parse the lines, and hash their leaves.
 func (b *recordBatch) parse(schemes *stele.Schemes) {
 	b.list = append(b.list, make([]lineRead, len(b.ends))...)
-	workers := runtime.GOMAXPROCS(0)
-	for w := range workers {
-		b.parsing.Go(func() {
-			var leaves transparency.LeafMaker
-			for i := w; i < len(b.list); i += workers {
-				begin := 0
-				if i > 0 {
-					begin = b.ends[i-1]
+	share(&b.parsing, len(b.ends), func() func(int) {
+		var leaves transparency.LeafMaker
+		return func(i int) {
+			begin := 0
+			if i > 0 {
+				begin = b.ends[i-1]
+			}
+			l := &b.list[i]
+			if l.v, l.err = parseRecordLine(schemes, b.text[begin:b.ends[i]]); l.err == nil {
+				var leaf *transparency.Leaf
+				if leaf, l.made = leaves.Record(&l.v.Log, l.v.Record); l.made == nil {
+					l.hash = leaf.Hash()
 				}
-				l := &b.list[i]
-				if l.v, l.err = parseRecordLine(schemes, b.text[begin:b.ends[i]]); l.err == nil {
-					var leaf *transparency.Leaf
-					if leaf, l.made = leaves.Record(&l.v.Log, l.v.Record); l.made == nil {
-						l.hash = leaf.Hash()
-					}
+			}
+		}
+	})
+}
+
+// share lets all processors do n things, each with a worker of its own, as parts of a group. A processor that has other work to do does fewer.
+func share(group *sync.WaitGroup, n int, worker func() func(i int)) {
+	const some = 16
+	next := new(atomic.Int64)
+	for range min(runtime.GOMAXPROCS(0), (n+some-1)/some) {
+		group.Go(func() {
+			do := worker()
+			for {
+				end := int(next.Add(some))
+				for i := end - some; i < min(end, n); i++ {
+					do(i)
+				}
+				if end >= n {
+					return
 				}
 			}
 		})
