@@ -3,8 +3,12 @@ package transparency
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"hash/maphash"
 	"iter"
+	"runtime"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -35,11 +39,11 @@ const flagShift = 56
 const maxDisclosed = 1<<32 - 2
 
 // Disclose reads the log of a size, which has to be the one that is there or an earlier one, and returns what finds the leaves of
-// the changes that are wanted. progress is called with how many changes were read, and may be nil.
-func (l *Log) Disclose(ctx context.Context, size uint64, wants func(*stele.Change) bool, progress func(changes int)) (*Disclosing, error) {
+// the changes that are wanted. Several goroutines ask at once what is wanted.
+func (l *Log) Disclose(ctx context.Context, size uint64, wants func(*stele.Change) bool) (*Disclosing, error) {
 	for {
 		d := &Disclosing{l: l, size: size, seed: maphash.MakeSeed(), tiles: make([]uint64, size/tileWidth/64+1)}
-		if err := d.read(ctx, wants, progress); err != nil {
+		if err := d.read(ctx, wants); err != nil {
 			return nil, err
 		}
 		if d.index() { // if two have the same hash, which is rare, another seed gives other hashes
@@ -48,39 +52,73 @@ func (l *Log) Disclose(ctx context.Context, size uint64, wants func(*stele.Chang
 	}
 }
 
-func (d *Disclosing) read(ctx context.Context, wants func(*stele.Change) bool, progress func(changes int)) error {
-	var tile []byte
-	next := uint64(0)
-	for c, err := range d.l.o.Source.Changes(ctx, 0) {
-		if err != nil {
+// disclosingStep is how many leaves a word of the tiles is about: a goroutine reads a multiple of them.
+const disclosingStep = 64 * tileWidth
+
+// read reads the log, a part of it in each of some goroutines.
+func (d *Disclosing) read(ctx context.Context, wants func(*stele.Change) bool) error {
+	steps := (d.size + disclosingStep - 1) / disclosingStep
+	workers := min(uint64(runtime.GOMAXPROCS(0)), 4, steps)
+	lists, errs := make([][]disclosed, workers), make([]error, workers)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var work sync.WaitGroup
+	for w := range workers {
+		first, end := steps*w/workers*disclosingStep, min(steps*(w+1)/workers*disclosingStep, d.size)
+		work.Go(func() {
+			if lists[w], errs[w] = d.part(ctx, first, end, wants); errs[w] != nil {
+				cancel()
+			}
+		})
+	}
+	work.Wait()
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
 			return err
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if d.list = slices.Concat(lists...); len(d.list) > maxDisclosed {
+		return &stele.Error{Op: "read log", Kind: stele.Exhausted, Err: stele.Messagef("log.too-many-to-disclose", "the log has too many leaves for one bundle; make bundles of several prefixes")}
+	}
+	return nil
+}
+
+// part reads the leaves from one on and before another.
+func (d *Disclosing) part(ctx context.Context, first, end uint64, wants func(*stele.Change) bool) (list []disclosed, err error) {
+	var tile []byte
+	next := first
+	for c, err := range d.l.o.Source.Changes(ctx, first) {
+		if err != nil {
+			return nil, err
 		}
 		leaf := c.Seq - 1
 		if leaf != next {
-			return otherFeed()
+			break
 		}
 		next++
 		if leaf%tileWidth == 0 {
 			tile = nil
-			if progress != nil && leaf > 0 {
-				progress(tileWidth)
-			}
 		}
 		if wants(&c) {
 			if tile == nil {
 				if tile, err = d.tile(ctx, leaf/tileWidth); err != nil {
-					return err
+					return nil, err
 				}
 			}
-			if err := d.add(&c, readKept(tile, int(leaf%tileWidth))); err != nil {
-				return err
-			}
+			k := readKept(tile, int(leaf%tileWidth))
+			kind, name := subject(&c)
+			list = append(list, disclosed{
+				hash: d.hash(kind, name, c.Version), leaf: leaf | uint64(k.flags)<<flagShift, at: c.At.UnixMicro(), seed: k.seed,
+			})
 		}
-		if next == d.size {
-			return nil
+		if next == end {
+			return list, nil
 		}
 	}
-	return otherFeed()
+	return nil, otherFeed()
 }
 
 // tile reads the cell of a tile of leaves.
@@ -106,17 +144,6 @@ func (d *Disclosing) hash(kind Kind, name string, version uint64) uint64 {
 	_, _ = h.Write(b[:]) // it never fails
 	_, _ = h.WriteString(name)
 	return h.Sum64()
-}
-
-func (d *Disclosing) add(c *stele.Change, k kept) error {
-	if len(d.list) >= maxDisclosed {
-		return &stele.Error{Op: "read log", Kind: stele.Exhausted, Err: stele.Messagef("log.too-many-to-disclose", "the log has too many leaves for one bundle; make bundles of several prefixes")}
-	}
-	kind, name := subject(c)
-	d.list = append(d.list, disclosed{
-		hash: d.hash(kind, name, c.Version), leaf: c.Seq - 1 | uint64(k.flags)<<flagShift, at: c.At.UnixMicro(), seed: k.seed,
-	})
-	return nil
 }
 
 // index makes the table by hash. False if two versions have the same hash.

@@ -159,7 +159,7 @@ func TestDisclosedMeanwhile(t *testing.T) {
 		h.catchUp()
 		p, err := h.log.load(h.ctx)
 		h.must(err)
-		d, err := h.log.Disclose(h.ctx, p.Size, func(*stele.Change) bool { return true }, nil)
+		d, err := h.log.Disclose(h.ctx, p.Size, func(*stele.Change) bool { return true })
 		h.must(err)
 		_, err = h.r.Redact(h.ctx, h.id(name), 0, "a court order")
 		h.must(err)

@@ -164,7 +164,7 @@ func (w *writer) all(ctx context.Context, resumed *place) (*Written, error) {
 		w.job.Fixed(w.head.Changes)
 	}
 	var err error
-	if w.log, err = w.job.Log.Disclose(ctx, w.head.Changes, w.job.From.Has, nil); err != nil {
+	if w.log, err = w.job.Log.Disclose(ctx, w.head.Changes, w.job.From.Has); err != nil {
 		return nil, err
 	}
 	if resumed == nil {
