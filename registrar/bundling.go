@@ -167,11 +167,14 @@ func (b *Bundling) Scan(ctx context.Context, key stele.NamespaceKey, after strin
 // longHistory is from how many versions on a history is read version by version.
 const longHistory = 200
 
+// Last returns the last version of a record.
+func (b *Bundling) Last(current *stele.Record) BundledVersion { return bundled(current, current) }
+
 // Versions yields the versions of a record from one on, the oldest first, given the current one.
 func (b *Bundling) Versions(ctx context.Context, current *stele.Record, from uint64) iter.Seq2[BundledVersion, error] {
 	return func(yield func(BundledVersion, error) bool) {
 		if current.Version == from {
-			yield(bundled(current, current), nil)
+			yield(b.Last(current), nil)
 			return
 		}
 		if current.Version-from < longHistory {

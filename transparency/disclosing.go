@@ -59,7 +59,7 @@ const disclosingStep = 64 * tileWidth
 func (d *Disclosing) read(ctx context.Context, wants func(*stele.Change) bool) error {
 	steps := (d.size + disclosingStep - 1) / disclosingStep
 	workers := min(uint64(runtime.GOMAXPROCS(0)), 4, steps)
-	lists, errs := make([][]disclosed, workers), make([]error, workers)
+	lists, errs := make([][][]disclosed, workers), make([]error, workers)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var work sync.WaitGroup
@@ -80,15 +80,16 @@ func (d *Disclosing) read(ctx context.Context, wants func(*stele.Change) bool) e
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if d.list = slices.Concat(lists...); len(d.list) > maxDisclosed {
+	if d.list = slices.Concat(slices.Concat(lists...)...); len(d.list) > maxDisclosed {
 		return &stele.Error{Op: "read log", Kind: stele.Exhausted, Err: stele.Messagef("log.too-many-to-disclose", "the log has too many leaves for one bundle; make bundles of several prefixes")}
 	}
 	return nil
 }
 
-// part reads the leaves from one on and before another.
-func (d *Disclosing) part(ctx context.Context, first, end uint64, wants func(*stele.Change) bool) (list []disclosed, err error) {
+// part reads the leaves from one on and before another, and returns lists of the wanted ones.
+func (d *Disclosing) part(ctx context.Context, first, end uint64, wants func(*stele.Change) bool) (lists [][]disclosed, err error) {
 	var tile []byte
+	var list []disclosed
 	next := first
 	for c, err := range d.l.o.Source.Changes(ctx, first) {
 		if err != nil {
@@ -110,12 +111,15 @@ func (d *Disclosing) part(ctx context.Context, first, end uint64, wants func(*st
 			}
 			k := readKept(tile, int(leaf%tileWidth))
 			kind, name := subject(&c)
+			if len(list) == cap(list) { // full: longer lists would be copied
+				lists, list = append(lists, list), make([]disclosed, 0, tileWidth<<min(len(lists), 8))
+			}
 			list = append(list, disclosed{
 				hash: d.hash(kind, name, c.Version), leaf: leaf | uint64(k.flags)<<flagShift, at: c.At.UnixMicro(), seed: k.seed,
 			})
 		}
 		if next == end {
-			return list, nil
+			return append(lists, list), nil
 		}
 	}
 	return nil, otherFeed()
@@ -237,7 +241,8 @@ func (d *Disclosing) disclose(ctx context.Context, kind Kind, name string, versi
 		}
 		return s, err == nil, err
 	}
-	made, err := leaf(&s)
+	asked := s
+	made, err := leaf(&asked)
 	if err != nil {
 		return s, false, err
 	}

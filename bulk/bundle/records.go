@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/transparency"
 )
 
@@ -23,7 +24,7 @@ const (
 func (w *writer) records(ctx context.Context, from place) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &versionReader{job: w.job, log: w.log, parts: make(chan []*RecordVersion, partsAhead)}
+	r := &versionReader{job: w.job, log: w.log, parts: make(chan []RecordVersion, partsAhead)}
 	l := &lineWriter{job: w.job, counts: w.counts, files: make(chan linesFile), used: make(chan []byte, 1)}
 	var unread, unwritten error
 	go func() {
@@ -65,8 +66,8 @@ func (w *writer) files(l *lineWriter) error {
 type versionReader struct {
 	job   *Job
 	log   *transparency.Disclosing
-	parts chan []*RecordVersion
-	part  []*RecordVersion
+	parts chan []RecordVersion
+	part  []RecordVersion
 	size  int // of the part, in bytes
 }
 
@@ -120,35 +121,49 @@ func (r *versionReader) rest(ctx context.Context, from place) error {
 // record reads the versions of a record from one on that are in the log, given the current one. It looks one version ahead: the last
 // one of them is marked.
 func (r *versionReader) record(ctx context.Context, current *stele.Record, from uint64) error {
-	var held *RecordVersion
-	for v, err := range r.job.From.Versions(ctx, current, from) {
+	if current.Version == from { // most records have one version, which needs no iterator
+		v, ok, err := r.version(ctx, r.job.From.Last(current))
+		if err != nil || !ok {
+			return err
+		}
+		v.Current = true
+		return r.add(ctx, v)
+	}
+	var held RecordVersion
+	for b, err := range r.job.From.Versions(ctx, current, from) {
 		if err != nil {
 			return err
 		}
-		d, ok, err := r.log.Record(ctx, v.Logged, v.Shown == v.Logged)
+		v, ok, err := r.version(ctx, b)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			break // it is newer than the bundle
 		}
-		if held != nil {
+		if held.Record != nil {
 			if err := r.add(ctx, held); err != nil {
 				return err
 			}
 		}
-		held = &RecordVersion{Record: v.Shown, Log: d}
+		held = v
 	}
-	if held == nil {
+	if held.Record == nil {
 		return nil
 	}
 	held.Current = true
 	return r.add(ctx, held)
 }
 
-func (r *versionReader) add(ctx context.Context, v *RecordVersion) error {
+// version returns a version with what the log discloses of it; false if the log does not have it.
+func (r *versionReader) version(ctx context.Context, v registrar.BundledVersion) (RecordVersion, bool, error) {
+	d, ok, err := r.log.Record(ctx, v.Logged, v.Shown == v.Logged)
+	return RecordVersion{Record: v.Shown, Log: d}, ok, err
+}
+
+func (r *versionReader) add(ctx context.Context, v RecordVersion) error {
 	if r.part == nil {
-		r.part = make([]*RecordVersion, 0, partVersions)
+		r.part = make([]RecordVersion, 0, partVersions)
 	}
 	r.part = append(r.part, v)
 	if r.size += v.Record.StoredSize(); len(r.part) < partVersions && r.size < partBytes {
@@ -189,13 +204,13 @@ type linesFile struct {
 }
 
 // write writes the lines of versions. The file under way is not ended.
-func (l *lineWriter) write(ctx context.Context, parts <-chan []*RecordVersion) error {
+func (l *lineWriter) write(ctx context.Context, parts <-chan []RecordVersion) error {
 	for part := range parts {
-		for _, v := range part {
+		for i := range part {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := l.line(ctx, v); err != nil {
+			if err := l.line(ctx, &part[i]); err != nil {
 				return err
 			}
 		}

@@ -357,7 +357,7 @@ func parseChunk(key, value []byte) (entries []feedEntry, err error) {
 }
 
 // eachChange calls yield with the entries of a key and value of the change feed that come after a change, until it says that it has enough.
-// What comes after that is not read.
+// What comes after that is not read. An entry is valid until the next one.
 func eachChange(key, value []byte, after uint64, yield func(*feedEntry) bool) error {
 	if len(key) != 9 {
 		return errChange
@@ -373,6 +373,7 @@ func eachChange(key, value []byte, after uint64, yield func(*feedEntry) bool) er
 		return errChange
 	}
 	at := time.Unix(sec, int64(nsec)).UTC()
+	var e feedEntry
 	for seq := last - count + 1; seq != last+1; seq++ {
 		size, tail, err := cutUvarint(rest)
 		if err != nil || size > uint64(len(tail)) {
@@ -381,7 +382,7 @@ func eachChange(key, value []byte, after uint64, yield func(*feedEntry) bool) er
 		if rest = tail[size:]; seq <= after {
 			continue
 		}
-		var e feedEntry
+		e = feedEntry{}
 		if err := e.parse(tail[:size]); err != nil {
 			return err
 		}
