@@ -47,8 +47,8 @@ func (r *Registrar) LogPart(ctx context.Context, name string, from, count int) (
 	if err != nil || value == nil {
 		return nil, -1, tell(opLog, err)
 	}
-	from = min(from, len(value))
-	return value[from:min(from+count, len(value))], len(value), nil
+	rest := value[min(from, len(value)):]
+	return rest[:min(count, len(rest))], len(value), nil
 }
 
 // LogValues returns cells of the log, in the order of their names, and nil for one that is not there.

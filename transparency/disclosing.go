@@ -1,6 +1,7 @@
 package transparency
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -35,6 +37,10 @@ type disclosed struct {
 
 const flagShift = 56
 
+func (d *disclosed) index() uint64 { return d.leaf & (1<<flagShift - 1) }
+
+func (d *disclosed) flags() byte { return byte(d.leaf >> flagShift) }
+
 // maxDisclosed is how many leaves the table can have.
 const maxDisclosed = 1<<32 - 2
 
@@ -52,22 +58,28 @@ func (l *Log) Disclose(ctx context.Context, size uint64, wants func(*stele.Chang
 	}
 }
 
-// disclosingStep is how many leaves a word of the tiles is about: a goroutine reads a multiple of them.
-const disclosingStep = 64 * tileWidth
+// disclosingPart is how many leaves are read by one pass over the feed. A store over a database has few of them at a time, so that each is
+// short.
+const disclosingPart = 64 * tileWidth
 
-// read reads the log, a part of it in each of some goroutines.
+// read reads the log, in parts, by some goroutines.
 func (d *Disclosing) read(ctx context.Context, wants func(*stele.Change) bool) error {
-	steps := (d.size + disclosingStep - 1) / disclosingStep
-	workers := min(uint64(runtime.GOMAXPROCS(0)), 4, steps)
-	lists, errs := make([][][]disclosed, workers), make([]error, workers)
+	size := cmp.Or(d.l.disclosed, disclosingPart)
+	lists := make([][]disclosed, (d.size+size-1)/size)
+	workers := min(runtime.GOMAXPROCS(0), 4, len(lists))
+	errs := make([]error, workers)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var next atomic.Uint64
 	var work sync.WaitGroup
 	for w := range workers {
-		first, end := steps*w/workers*disclosingStep, min(steps*(w+1)/workers*disclosingStep, d.size)
 		work.Go(func() {
-			if lists[w], errs[w] = d.part(ctx, first, end, wants); errs[w] != nil {
-				cancel()
+			var wanted []disclosed
+			for n := next.Add(1) - 1; n < uint64(len(lists)) && errs[w] == nil; n = next.Add(1) - 1 {
+				if wanted, errs[w] = d.part(ctx, wanted[:0], n*size, min((n+1)*size, d.size), wants); errs[w] != nil {
+					cancel()
+				}
+				lists[n] = slices.Clone(wanted)
 			}
 		})
 	}
@@ -77,19 +89,22 @@ func (d *Disclosing) read(ctx context.Context, wants func(*stele.Change) bool) e
 			return err
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := cmp.Or(errs...); err != nil {
 		return err
 	}
-	if d.list = slices.Concat(slices.Concat(lists...)...); len(d.list) > maxDisclosed {
+	if d.list = slices.Concat(lists...); len(d.list) > maxDisclosed {
 		return &stele.Error{Op: "read log", Kind: stele.Exhausted, Err: stele.Messagef("log.too-many-to-disclose", "the log has too many leaves for one bundle; make bundles of several prefixes")}
+	}
+	for i := range d.list {
+		n := d.list[i].index() / tileWidth
+		d.tiles[n/64] |= 1 << (n % 64)
 	}
 	return nil
 }
 
-// part reads the leaves from one on and before another, and returns lists of the wanted ones.
-func (d *Disclosing) part(ctx context.Context, first, end uint64, wants func(*stele.Change) bool) (lists [][]disclosed, err error) {
+// part appends the wanted ones of the leaves from one on and before another.
+func (d *Disclosing) part(ctx context.Context, list []disclosed, first, end uint64, wants func(*stele.Change) bool) ([]disclosed, error) {
 	var tile []byte
-	var list []disclosed
 	next := first
 	for c, err := range d.l.o.Source.Changes(ctx, first) {
 		if err != nil {
@@ -111,15 +126,12 @@ func (d *Disclosing) part(ctx context.Context, first, end uint64, wants func(*st
 			}
 			k := readKept(tile, int(leaf%tileWidth))
 			kind, name := subject(&c)
-			if len(list) == cap(list) { // full: longer lists would be copied
-				lists, list = append(lists, list), make([]disclosed, 0, tileWidth<<min(len(lists), 8))
-			}
 			list = append(list, disclosed{
 				hash: d.hash(kind, name, c.Version), leaf: leaf | uint64(k.flags)<<flagShift, at: c.At.UnixMicro(), seed: k.seed,
 			})
 		}
 		if next == end {
-			return append(lists, list), nil
+			return list, nil
 		}
 	}
 	return nil, otherFeed()
@@ -135,7 +147,6 @@ func (d *Disclosing) tile(ctx context.Context, n uint64) ([]byte, error) {
 	if leavesIn(value) < TileOf(n*tileWidth, d.size).Width {
 		return nil, damaged(name)
 	}
-	d.tiles[n/64] |= 1 << (n % 64)
 	return value, nil
 }
 
@@ -211,8 +222,8 @@ func (d *Disclosing) disclose(ctx context.Context, kind Kind, name string, versi
 	if e == nil {
 		return s, false, nil
 	}
-	flags := byte(e.leaf >> flagShift)
-	s = Disclosure{Index: e.leaf & (1<<flagShift - 1), At: time.UnixMicro(e.at).UTC(), Listed: flags&flagListed != 0, Bare: flags&flagNoted == 0}
+	flags := e.flags()
+	s = Disclosure{Index: e.index(), At: time.UnixMicro(e.at).UTC(), Listed: flags&flagListed != 0, Bare: flags&flagNoted == 0}
 	if flags&flagErased != 0 {
 		was, err := d.l.erased(ctx, s.Index)
 		if err != nil {
@@ -259,9 +270,9 @@ func (d *Disclosing) nameKey(ctx context.Context, kind Kind, name string) (Key, 
 	if first == nil {
 		return Key{}, otherFeed()
 	}
-	if byte(first.leaf>>flagShift)&flagErased == 0 {
+	if first.flags()&flagErased == 0 {
 		return first.seed.nameKey(), nil
 	}
-	was, err := d.l.erased(ctx, first.leaf&(1<<flagShift-1))
+	was, err := d.l.erased(ctx, first.index())
 	return was.Key, err
 }

@@ -86,7 +86,15 @@ func (l *Log) keyOf(ctx context.Context, leaf uint64) (Key, error) {
 
 // kept reads what the log keeps of a leaf.
 func (l *Log) kept(ctx context.Context, leaf uint64) (kept, error) {
-	return (&hashReader{ctx: ctx, cells: l.o.Cells}).leaf(leaf)
+	name, i := tileCell(0, leaf/tileWidth), int(leaf%tileWidth)
+	value, err := l.o.Cells.LogCell(ctx, name)
+	if err != nil {
+		return kept{}, err
+	}
+	if leavesIn(value) <= i {
+		return kept{}, damaged(name)
+	}
+	return readKept(value, i), nil
 }
 
 func (l *Log) erased(ctx context.Context, leaf uint64) (e erased, err error) {
@@ -220,7 +228,7 @@ func (l *Log) remake(ctx context.Context, p *position, list []entry, first uint6
 	return nil
 }
 
-// again makes the leaf of an entry again, with what is kept of it. The maker has its documents then.
+// again makes the leaf of an entry again, with what is kept of it. The maker has its documents then, or none if they are not known.
 //
 // A redaction erases content and seed with one commit. If it came after the seed was read, the content of the seed is not there any more, which
 // is not damage: what is kept of the leaf is read again then.
@@ -238,6 +246,7 @@ func (l *Log) again(ctx context.Context, p *position, m *maker, e *entry, leaf u
 }
 
 func (l *Log) againAs(ctx context.Context, p *position, m *maker, e *entry, leaf uint64) error {
+	m.public, m.full = m.public[:0], m.full[:0] // those of another record are not taken for its own
 	kind, name := subject(&e.change)
 	if e.kept.flags&flagErased != 0 {
 		was, err := l.erased(ctx, leaf)

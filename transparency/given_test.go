@@ -2,7 +2,10 @@ package transparency
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,6 +42,83 @@ func TestProveGivenRecord(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What was redacted after the caller had read it is not in the proof.
+func TestProveGivenRedacted(t *testing.T) {
+	h := newHouse(t, inFolder(t))
+	for _, name := range []string{"ark:12345/x1", "ark:99999/x1"} {
+		h.put(name, "https://example.org/1")
+		h.put(name, "https://example.org/2")
+		h.sign()
+		var given []*stele.Record
+		for version := uint64(1); version <= 2; version++ {
+			rec, err := h.store.Version(h.ctx, h.id(name), version)
+			h.must(err)
+			given = append(given, rec)
+			p, err := h.log.Prove(h.ctx, Wanted{ID: rec.ID, Version: version, Record: rec, Full: true})
+			h.must(err)
+			if p.Document == nil {
+				t.Fatalf("version %d of %s has no document", version, name)
+			}
+		}
+		_, err := h.r.Redact(h.ctx, h.id(name), 0, "a court order")
+		h.must(err)
+		for _, rec := range given {
+			p, err := h.log.Prove(h.ctx, Wanted{ID: rec.ID, Version: rec.Version, Record: rec, Full: true})
+			h.must(err)
+			if p.Document != nil || p.Salt != (Key{}) || p.Full {
+				t.Errorf("the proof of version %d of %s has what was redacted", rec.Version, name)
+			}
+			shown, err := p.Check(h.keys.Public())
+			h.must(err)
+			if shown.Leaf.Version != rec.Version {
+				t.Errorf("the proof is of version %d, want %d", shown.Leaf.Version, rec.Version)
+			}
+		}
+	}
+}
+
+// What is disclosed is the same however the feed is divided, and an error in a part is told.
+func TestDiscloseInParts(t *testing.T) {
+	h := newHouse(t, inFolder(t))
+	h.importAll(0, 700)
+	h.catchUp()
+	p, err := h.log.load(h.ctx)
+	h.must(err)
+	wants := func(c *stele.Change) bool { return c.Seq%3 != 0 && (c.Seq < 300 || c.Seq > 600) }
+	for _, size := range []uint64{1, 255, 256, 257, 511, 512, 513, 640, p.Size - 1, p.Size} {
+		h.log.disclosed = 0
+		want, err := h.log.Disclose(h.ctx, size, wants)
+		h.must(err)
+		for _, part := range []uint64{1, 7, 128, 256, 640} {
+			h.log.disclosed = part
+			got, err := h.log.Disclose(h.ctx, size, wants)
+			h.must(err)
+			if len(got.list) != len(want.list) || !slices.Equal(got.tiles, want.tiles) {
+				t.Fatalf("of %d leaves, %d at a time: %d are disclosed, want %d", size, part, len(got.list), len(want.list))
+			}
+			for i := range got.list {
+				if g, w := got.list[i], want.list[i]; g.leaf != w.leaf || g.at != w.at || g.seed != w.seed {
+					t.Fatalf("of %d leaves, %d at a time: the %d-th is %+v, want %+v", size, part, i, g, w)
+				}
+			}
+		}
+	}
+	if _, err := h.log.Disclose(h.ctx, p.Size+1, wants); stele.KindOf(err) != stele.Internal {
+		t.Errorf("a log that is larger than the feed is disclosed: %v", err)
+	}
+	ctx, cancel := context.WithCancel(h.ctx)
+	asked := 0
+	h.log.disclosed = 0
+	if _, err := h.log.Disclose(ctx, p.Size, func(*stele.Change) bool {
+		if asked++; asked == 100 {
+			cancel()
+		}
+		return true
+	}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Disclose was cancelled and says %v", err)
 	}
 }
 

@@ -59,7 +59,9 @@ type Log struct {
 	keeping   atomic.Int32 // those in KeepUp
 	offers    *offered.Offers
 	makers    sync.Pool // of *maker
-	trees     *shelf[tileID, *tileTree]
+	trees     tileTrees
+
+	disclosed uint64 // leaves that are disclosed by one pass over the feed, in tests; 0: disclosingPart
 
 	checkpoint atomic.Pointer[readCheckpoint] // that was read last; nil if none was
 
@@ -88,7 +90,7 @@ func (p *position) era() (id stele.GenerationID) {
 func New(o Options) *Log {
 	o.Cells = asServer{o.Cells}
 	return &Log{
-		o: o, index: newIndex(o.Cells), trees: newShelf[tileID, *tileTree](maxTileTrees), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), names: newNameKeys(),
+		o: o, index: newIndex(o.Cells), trees: newTileTrees(), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), names: newNameKeys(),
 		offers: offered.New(maxOffered), makers: sync.Pool{New: func() any { return new(maker) }},
 	}
 }

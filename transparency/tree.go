@@ -192,15 +192,33 @@ type tileID struct {
 	n     uint64
 }
 
-// maxTileTrees is how many tiles are kept, of 2 KB each.
-const maxTileTrees = 8192
+// How many tiles are kept: those of leaves, of 2 KB each, and those above them, of 16 KB.
+const (
+	maxLeafTiles  = 8192
+	maxUpperTiles = 512
+)
+
+// tileTrees are tiles that were read lately.
+type tileTrees struct{ leaves, upper *shelf[tileID, *tileTree] }
+
+func newTileTrees() tileTrees {
+	return tileTrees{newShelf[tileID, *tileTree](maxLeafTiles), newShelf[tileID, *tileTree](maxUpperTiles)}
+}
+
+// of returns the shelf of a tile.
+func (t tileTrees) of(id tileID) *shelf[tileID, *tileTree] {
+	if id.level == 0 {
+		return t.leaves
+	}
+	return t.upper
+}
 
 // hashReader reads hashes of the tree from its tiles.
 type hashReader struct {
 	ctx   context.Context
 	cells Keeper
 	era   stele.GenerationID
-	trees *shelf[tileID, *tileTree]
+	trees tileTrees
 	group leafGroup // that was read last
 }
 
@@ -212,7 +230,7 @@ type leafGroup struct {
 
 // newHashReader returns a reader that reads each tile from its cell once.
 func newHashReader(ctx context.Context, cells Keeper) *hashReader {
-	return &hashReader{ctx: ctx, cells: cells, trees: newShelf[tileID, *tileTree](maxTileTrees)}
+	return &hashReader{ctx: ctx, cells: cells, trees: newTileTrees()}
 }
 
 // hashes returns a reader that knows the tiles that were read lately.
@@ -281,7 +299,7 @@ func (r *hashReader) leaf(n uint64) (k kept, err error) {
 	return r.group.leaves[at], nil
 }
 
-// readGroup reads a group of leaves.
+// readGroup reads a group of leaves, of a tile that is in this program's form: hashes tell if it is not.
 func readGroup(ctx context.Context, cells Keeper, number uint64) (g leafGroup, err error) {
 	name, first := tileCell(0, number*groupWidth/tileWidth), int(number*groupWidth%tileWidth)
 	part, length, err := cells.LogPart(ctx, name, keptAt(first), groupWidth*leafSize)
@@ -300,7 +318,7 @@ func readGroup(ctx context.Context, cells Keeper, number uint64) (g leafGroup, e
 
 // tile returns a tile with so many hashes at least.
 func (r *hashReader) tile(id tileID, width int) (*tileTree, error) {
-	if t, ok := r.trees.get(r.era, id); ok && t.width >= width {
+	if t, ok := r.trees.of(id).get(r.era, id); ok && t.width >= width {
 		return t, nil
 	}
 	hashes, err := tileHashes(r.ctx, r.cells, id)
@@ -315,7 +333,7 @@ func (r *hashReader) tile(id tileID, width int) (*tileTree, error) {
 		from = groupHeight
 	}
 	t := newTileTree(hashes, from)
-	r.trees.put(r.era, id, t)
+	r.trees.of(id).put(r.era, id, t)
 	return t, nil
 }
 

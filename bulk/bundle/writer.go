@@ -37,7 +37,7 @@ type Job struct {
 	// Fixed is called once with the number of the change that the bundle is of; nil: is not.
 	Fixed func(change uint64)
 
-	Progress func(records int) // nil: is not called
+	Progress func(records int) // is called by another goroutine, with records whose lines are made; nil: is not
 
 	begun *begun // the state that it is of; nil: the present one
 

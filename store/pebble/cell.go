@@ -26,8 +26,8 @@ func (s *Store) CutCell(ctx context.Context, name string, from, count int) (part
 		if length = len(value); value == nil {
 			length = -1
 		}
-		from := min(max(from, 0), len(value))
-		part = bytes.Clone(value[from:][:min(max(count, 0), len(value)-from)])
+		rest := value[min(from, len(value)):]
+		part = bytes.Clone(rest[:min(count, len(rest))])
 		return nil
 	})
 	return part, length, err

@@ -356,7 +356,7 @@ func (s *Store) chunkWith(ctx context.Context, v *view, n uint64) (entries []fee
 		return err
 	})
 	if err == nil {
-		err = ctx.Err() // then nothing may have been read
+		err = ctx.Err()
 	}
 	if err == nil && (len(entries) == 0 || entries[0].Seq > n) {
 		err = refuse("zone changes", stele.ID{}, stele.Internal, "store.change-missing", "change {change} is missing; run verify", n)

@@ -251,6 +251,18 @@ func (s *Store) Cell(ctx context.Context, name string) (kept []byte, err error) 
 	return kept, err
 }
 
+// CutCell implements [stele.CellCutter].
+func (s *Store) CutCell(ctx context.Context, name string, from, count int) (part []byte, length int, err error) {
+	const sql = `SELECT substring(value FROM $2 FOR $3), length(value) FROM cells WHERE name = $1`
+	err = s.ask(ctx, "get cell", stele.ID{}, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		return false, conn.QueryRow(ctx, sql, []byte(name), from+1, count).Scan(&part, &length)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, -1, nil
+	}
+	return part, length, err
+}
+
 // GatherCells implements [stele.CellGatherer]: one statement reads many cells, where each would take a round trip.
 func (s *Store) GatherCells(ctx context.Context, names []string) ([][]byte, error) {
 	list := make([][]byte, 0, len(names))

@@ -106,6 +106,7 @@ func checkCells(s *session) {
 	}
 	s.apply(cell(name, value, []byte{}))
 	s.wantCell(name, []byte{})
+	s.cutsCells(name)
 	s.gathersCells(name)
 	s.refuse("nothing where empty is", cell(name, nil, []byte("no")), stele.Conflict)
 	s.refuse("removing as nothing what is empty", cell(name, nil, nil), stele.Conflict)
