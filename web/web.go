@@ -26,6 +26,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/web/language"
@@ -49,7 +50,7 @@ var files embed.FS
 type Pages struct {
 	catalog   *language.Catalog
 	face      Face
-	templates map[string]map[string]*template.Template // by language and name
+	templates map[string]func() (map[string]*template.Template, error) // by language; by name. They are parsed when they are first used
 	assets    map[string]Asset
 	styles    []string // paths
 	icon      string
@@ -67,10 +68,11 @@ type Asset struct {
 // The pages, by the names of their templates.
 var pageNames = [...]string{"info", "gone", "missing", "problem", "choices", "home", "explain", "api", "about", "protocol", "usage", "log", "docs"}
 
-// New reads the embedded templates, for the languages of a catalog, and gives them the face of a
-// site. It fails if the face is wrong.
+// New makes the pages from the embedded templates, for the languages of a catalog, and gives them the face of a
+// site. It fails if the face is wrong. Templates of a language are parsed for its first page: a server that only redirects needs neither the
+// time nor the memory.
 func New(catalog *language.Catalog, face Face) (*Pages, error) {
-	p := &Pages{catalog: catalog, face: face, templates: make(map[string]map[string]*template.Template), assets: make(map[string]Asset)}
+	p := &Pages{catalog: catalog, face: face, templates: make(map[string]func() (map[string]*template.Template, error)), assets: make(map[string]Asset)}
 	style, err := p.AddAsset(files, "assets/stele.css", "text/css; charset=utf-8")
 	if err != nil {
 		return nil, err
@@ -86,31 +88,29 @@ func New(catalog *language.Catalog, face Face) (*Pages, error) {
 		return nil, err
 	}
 	for _, l := range catalog.Languages() {
-		if err := p.parse(l); err != nil {
-			return nil, err
-		}
+		p.templates[l.Tag] = sync.OnceValues(func() (map[string]*template.Template, error) { return p.parse(l) })
 	}
 	return p, nil
 }
 
 // parse parses the templates for a language.
-func (p *Pages) parse(l *language.Language) error {
+func (p *Pages) parse(l *language.Language) (map[string]*template.Template, error) {
 	frame := template.New("frame.html").Funcs(functions).Funcs(p.siteFunctions(l)).Funcs(words(l))
 	if _, err := frame.ParseFS(files, "pages/frame.html", "pages/parts.html"); err != nil {
-		return err
+		return nil, err
 	}
-	p.templates[l.Tag] = make(map[string]*template.Template)
+	list := make(map[string]*template.Template)
 	for _, name := range pageNames {
 		page, err := frame.Clone()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if p.templates[l.Tag][name], err = page.ParseFS(files, "pages/"+name+".html"); err != nil {
-			return err
+		if list[name], err = page.ParseFS(files, "pages/"+name+".html"); err != nil {
+			return nil, err
 		}
 		Fold(page, l.Text, nil)
 	}
-	return nil
+	return list, nil
 }
 
 // AddAsset adds a file that pages refer to, and returns its path at the server: the name has a
@@ -225,10 +225,14 @@ func (p *Pages) write(w io.Writer, name string, view framed) error {
 	if l == nil || p.templates[l.Tag] == nil { // the site may not offer it
 		l = p.catalog.Languages()[0]
 	}
+	templates, err := p.templates[l.Tag]()
+	if err != nil {
+		return err
+	}
 	var b bytes.Buffer
-	if err := p.templates[l.Tag][name].Execute(&b, view); err != nil {
+	if err := templates[name].Execute(&b, view); err != nil {
 		return stele.Messagef("web.page-failed", "page {page}: {cause}", name, err)
 	}
-	_, err := w.Write(b.Bytes())
+	_, err = w.Write(b.Bytes())
 	return err
 }

@@ -31,14 +31,19 @@ var files embed.FS
 
 // Pages holds the templates of each language. It is used by many goroutines at once.
 type Pages struct {
-	frames  map[string]*frame           // by language
-	pages   map[string]map[string]*page // by language and name
-	words   map[string]*rowWords        // by language
-	buffers sync.Pool                   // of *bytes.Buffer
+	languages map[string]func() (*spoken, error) // by language; they are parsed when they are first used
+	buffers   sync.Pool                          // of *bytes.Buffer
 }
 
-// New reads the embedded templates, and adds the style sheet and the script to the assets of the public
-// pages. It fails only if the templates are broken.
+// spoken is the pages in a language.
+type spoken struct {
+	frame *frame
+	pages map[string]*page // by name
+	words *rowWords
+}
+
+// New makes the pages from the embedded templates, and adds the style sheet and the script to the assets of the public
+// pages. Templates of a language are parsed for its first page.
 func New(public *web.Pages, catalog *language.Catalog) (*Pages, error) {
 	style, err := public.AddAsset(files, "assets/desk.css", "text/css; charset=utf-8")
 	if err != nil {
@@ -52,42 +57,46 @@ func New(public *web.Pages, catalog *language.Catalog) (*Pages, error) {
 	for _, p := range append(slices.Clone(public.StylePaths()), style) {
 		styles += template.HTML(`<link rel="stylesheet" href="` + escaped.Replace(p) + `"/>` + "\n")
 	}
-	names, err := fs.Glob(files, "pages/*.html")
-	if err != nil {
-		return nil, err
-	}
-	p := &Pages{frames: make(map[string]*frame), pages: make(map[string]map[string]*page), words: make(map[string]*rowWords)}
+	p := &Pages{languages: make(map[string]func() (*spoken, error))}
 	for _, l := range catalog.Languages() {
 		constants := map[string]any{"styleLinks": styles, "lang": l.Tag, "icon": public.IconPath(), "site": public.SiteName(), "logo": public.LogoPath(), "script": script}
-		parts := template.New("frame.html").Funcs(web.Functions()).Funcs(functions(l)).Funcs(template.FuncMap{
+		own := template.FuncMap{
 			"styleLinks": func() template.HTML { return styles },
 			"icon":       public.IconPath,
 			"site":       public.SiteName,
 			"logo":       public.LogoPath,
 			"script":     func() string { return script },
-		})
-		if _, err := parts.ParseFS(files, "pages/frame.html", "pages/parts.html"); err != nil {
-			return nil, err
 		}
-		p.words[l.Tag] = newRowWords(newAgos(l))
-		p.pages[l.Tag] = make(map[string]*page)
-		for _, name := range names {
-			t, err := parts.Clone()
-			if err != nil {
-				return nil, err
-			}
-			if t, err = t.ParseFS(files, name); err != nil {
-				return nil, err
-			}
-			web.Fold(t, l.Text, constants)
-			p.pages[l.Tag][strings.TrimSuffix(path.Base(name), ".html")] = newPage(t)
-		}
-		web.Fold(parts, l.Text, constants)
-		if p.frames[l.Tag], err = newFrame(l, parts); err != nil {
-			return nil, err
-		}
+		p.languages[l.Tag] = sync.OnceValues(func() (*spoken, error) { return parse(l, own, constants) })
 	}
 	return p, nil
+}
+
+// parse parses the templates for a language, with functions of this site and what they return.
+func parse(l *language.Language, own template.FuncMap, constants map[string]any) (*spoken, error) {
+	names, err := fs.Glob(files, "pages/*.html")
+	if err != nil {
+		return nil, err
+	}
+	parts := template.New("frame.html").Funcs(web.Functions()).Funcs(functions(l)).Funcs(own)
+	if _, err := parts.ParseFS(files, "pages/frame.html", "pages/parts.html"); err != nil {
+		return nil, err
+	}
+	s := &spoken{words: newRowWords(newAgos(l)), pages: make(map[string]*page)}
+	for _, name := range names {
+		t, err := parts.Clone()
+		if err != nil {
+			return nil, err
+		}
+		if t, err = t.ParseFS(files, name); err != nil {
+			return nil, err
+		}
+		web.Fold(t, l.Text, constants)
+		s.pages[strings.TrimSuffix(path.Base(name), ".html")] = newPage(t)
+	}
+	web.Fold(parts, l.Text, constants)
+	s.frame, err = newFrame(l, parts)
+	return s, err
 }
 
 // longText is how many bytes of a text are shown on one line to be changed.
@@ -165,6 +174,10 @@ type View interface{ frame() *Frame }
 
 // Write writes a page by one call of w.Write, or nothing. w must not keep what it is given.
 func (p *Pages) Write(w io.Writer, l *language.Language, page string, view View) error {
+	s, err := p.languages[l.Tag]()
+	if err != nil {
+		return err
+	}
 	b, _ := p.buffers.Get().(*bytes.Buffer)
 	if b == nil {
 		b = new(bytes.Buffer)
@@ -176,11 +189,11 @@ func (p *Pages) Write(w io.Writer, l *language.Language, page string, view View)
 		}
 	}()
 	f := view.frame()
-	f.page, f.words = b, p.words[l.Tag]
+	f.page, f.words = b, s.words
 	defer func() { f.page = nil }()
-	if err := p.frames[l.Tag].write(b, p.pages[l.Tag][page], view); err != nil {
+	if err := s.frame.write(b, s.pages[page], view); err != nil {
 		return stele.Messagef("web.page-failed", "page {page}: {cause}", page, err)
 	}
-	_, err := w.Write(b.Bytes())
+	_, err = w.Write(b.Bytes())
 	return err
 }

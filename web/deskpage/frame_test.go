@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stele-id/stele/web"
@@ -73,4 +74,35 @@ func TestFrame(t *testing.T) {
 	page = write(deskpage.Frame{User: "ann", Section: "names"})
 	check(page, true, `<a href="/.desk/names" aria-current="page">`, `<a href="/.desk/account"><bdi>ann</bdi></a>`)
 	check(page, false, "/.desk/people")
+}
+
+// Templates are parsed for the first page of a language: those of all languages can be, by several readers at once.
+func TestLanguagesParse(t *testing.T) {
+	catalog, err := language.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := web.New(catalog, web.Face{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := deskpage.New(public, catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var readers sync.WaitGroup
+	for range 2 {
+		for _, l := range catalog.Languages() {
+			readers.Go(func() {
+				var desk, home strings.Builder
+				if err := pages.Write(&desk, l, "names", &deskpage.Names{}); err != nil || !strings.Contains(desk.String(), `lang="`+l.Tag+`"`) {
+					t.Errorf("the page of names in %s: %v", l.Tag, err)
+				}
+				if err := public.Home(&home, &web.Home{Frame: web.Frame{Language: l}}); err != nil || !strings.Contains(home.String(), `lang="`+l.Tag+`"`) {
+					t.Errorf("the first page in %s: %v", l.Tag, err)
+				}
+			})
+		}
+	}
+	readers.Wait()
 }
