@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/mem"
 )
 
 // A proof of a record that the caller has read is made without reading it again. One that is not what was logged makes no difference.
@@ -77,6 +78,47 @@ func TestProveGivenRedacted(t *testing.T) {
 				t.Errorf("the proof is of version %d, want %d", shown.Leaf.Version, rec.Version)
 			}
 		}
+	}
+}
+
+// A server that goes on after its registry was restored from a backup keeps nothing of what the log had after the backup: the same
+// places of the index and of tiles have other leaves then.
+func TestProveAfterRestore(t *testing.T) {
+	var store *mem.Store
+	h := newHouse(t, func(now func() time.Time) stele.Store { store = mem.New(now); return store })
+	h.importAll(0, 100)
+	h.sign()
+	backup := t.TempDir() + "/backup"
+	h.must(store.Backup(h.ctx, backup))
+	prove := func(n int, found bool) {
+		t.Helper()
+		p, err := h.log.Prove(h.ctx, Wanted{ID: h.id(fmt.Sprintf("ark:%d/i%d", 12345+n%2*87654, n)), Version: 1})
+		if !found {
+			if stele.KindOf(err) != stele.Unavailable {
+				t.Errorf("name %d, which was registered after the backup: %v", n, err)
+			}
+			return
+		}
+		h.must(err)
+		_, err = p.Check(h.keys.Public())
+		h.must(err)
+	}
+	h.importAll(10_000, 2*blockLeaves)
+	h.sign()
+	for n := range 300 {
+		prove(n%100, true)
+		prove(10_000+n*27, true) // parts of the index, and tiles, are kept
+	}
+	running := h.log
+	h.restore(backup)
+	running.o.Source, running.o.Cells, running.index.cells = h.log.o.Source, h.log.o.Cells, h.log.index.cells
+	running.o.Listed, h.log = h.log.o.Listed, running
+	h.importAll(30_000, 2*blockLeaves)
+	h.sign()
+	for n := range 300 {
+		prove(n%100, true)
+		prove(30_000+n*27, true)
+		prove(10_000+n*27, false)
 	}
 }
 

@@ -228,7 +228,7 @@ type leafGroup struct {
 	leaves []kept
 }
 
-// newHashReader returns a reader that reads each tile from its cell once.
+// newHashReader returns a reader that knows no tiles yet.
 func newHashReader(ctx context.Context, cells Keeper) *hashReader {
 	return &hashReader{ctx: ctx, cells: cells, trees: newTileTrees()}
 }
