@@ -16,6 +16,7 @@ import (
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
+	"github.com/stele-id/stele/store/postgres"
 )
 
 // Zones returns the zones that a name server answers for from a registry; nil if there is no
@@ -64,7 +65,11 @@ func (s *server) startDNS(r *registry.Registry) error {
 		}
 		proxies = append(proxies, network)
 	}
-	s.dns = dnsd.New(dnsd.Options{Zones: zones, Now: s.now, Log: s.log, Tracer: s.tracer, CacheBytes: int(s.DNSCache), Rate: rate, Signatures: signatures,
+	lookups := 0 // what is on this machine is read at once
+	if s.Store != "" {
+		lookups = databaseLookups
+	}
+	s.dns = dnsd.New(dnsd.Options{Lookups: lookups, Zones: zones, Now: s.now, Log: s.log, Tracer: s.tracer, CacheBytes: int(s.DNSCache), Rate: rate, Signatures: signatures,
 		Notify: &s.notify, Transfer: &s.transfer, Identity: s.DNSIdentity, CountZones: s.Usage, NotifyFrom: sources, Proxies: proxies, Tapped: s.DNSTap,
 		TCP: dnsd.TCPLimits{Connections: s.DNSConnections, PerClient: s.DNSPerClient}})
 	for _, address := range at {
@@ -84,6 +89,10 @@ func (s *server) startDNS(r *registry.Registry) error {
 	}
 	return nil
 }
+
+// databaseLookups is how many questions of a UDP socket may wait for a database at once, while what is known is answered: as many as the
+// store has connections for reading.
+const databaseLookups = postgres.DefaultConnections
 
 // texts are addresses as they are written.
 func texts(list []netip.AddrPort) (written []string) {

@@ -196,15 +196,20 @@ func serialOf(t *testing.T, server, zone string) uint32 {
 	return binary.BigEndian.Uint32(answer[end-20:])
 }
 
-// askDNS asks a name server a question, and returns its message.
-func askDNS(t *testing.T, server, name string, kind uint16) []byte {
-	t.Helper()
-	q := []byte{0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}
+// dnsQuestion is a message that asks for a name.
+func dnsQuestion(number uint16, name string, kind uint16) []byte {
+	q := append(binary.BigEndian.AppendUint16(nil, number), 0, 0, 0, 1, 0, 0, 0, 0, 0, 0)
 	for label := range strings.SplitSeq(strings.TrimSuffix(name, "."), ".") {
 		q = append(append(q, byte(len(label))), label...)
 	}
 	q = binary.BigEndian.AppendUint16(append(q, 0), kind)
-	q = binary.BigEndian.AppendUint16(q, 1)
+	return binary.BigEndian.AppendUint16(q, 1)
+}
+
+// askDNS asks a name server a question, and returns its message.
+func askDNS(t *testing.T, server, name string, kind uint16) []byte {
+	t.Helper()
+	q := dnsQuestion(1, name, kind)
 	conn, err := net.Dial("udp", server)
 	if err != nil {
 		t.Fatal(err)
@@ -453,6 +458,33 @@ func (c *cluster) testDNS(t *testing.T) {
 	if got := serialOf(t, c.servers[2].dns, "zoned.example."); uint64(got) != last.Changes {
 		t.Errorf("the serial is %d after %d changes", got, last.Changes)
 	}
+	resume := c.database.Pause(t)
+	defer resume()
+	if got := firstAnswered(t, c.servers[0].dns, naptr, "x2.zoned.example.", "x3.zoned.example.", "x1.zoned.example."); got != "x1.zoned.example." {
+		t.Errorf("%s is answered first: what is known waits for a database that hangs", got)
+	}
+}
+
+// firstAnswered asks a name server for several names from one socket, and returns the one that is answered first.
+func firstAnswered(t *testing.T, server string, kind uint16, names ...string) string {
+	t.Helper()
+	conn, err := net.Dial("udp", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for i, name := range names {
+		if _, err := conn.Write(dnsQuestion(uint16(i), name, kind)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+	buf := make([]byte, 4096)
+	n, err := conn.Read(buf)
+	if err != nil || n < 12 || int(binary.BigEndian.Uint16(buf)) >= len(names) {
+		t.Fatalf("%x, %v", buf[:n], err)
+	}
+	return names[binary.BigEndian.Uint16(buf)]
 }
 
 // testRevoke: a token that was revoked on one server is refused by all.
