@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,7 +36,8 @@ type metrics struct {
 	bytes    *prometheus.CounterVec
 	open     prometheus.Gauge
 	ready    func(context.Context) error
-	series   sync.Map // of requestLabels to *requestSeries
+	series   sync.Map                      // of requestLabels to *requestSeries
+	last     atomic.Pointer[requestSeries] // of an answer shortly before
 }
 
 // requestLabels are what answers are counted by.
@@ -46,6 +48,7 @@ type requestLabels struct {
 
 // requestSeries are the numbers of some labels, found once.
 type requestSeries struct {
+	labels          requestLabels
 	requests, bytes prometheus.Counter
 	seconds         prometheus.Observer
 }
@@ -133,15 +136,26 @@ func (m *metrics) addUsage(stats func() usage.Stats) {
 // observe counts an answer.
 func (m *metrics) observe(o httpd.Observation) {
 	labels := requestLabels{o.Route, o.Scheme, o.Method, o.Status / 100}
+	if last := m.last.Load(); last != nil && last.labels == labels { // nearly all answers of a busy server are redirects of one scheme
+		last.count(&o)
+		return
+	}
 	found, ok := m.series.Load(labels)
 	if !ok {
 		found, _ = m.series.LoadOrStore(labels, &requestSeries{
+			labels:   labels,
 			requests: m.requests.WithLabelValues(labels.route, labels.scheme, labels.method, strconv.Itoa(labels.class)+"xx"),
 			bytes:    m.bytes.WithLabelValues(labels.route),
 			seconds:  m.seconds.WithLabelValues(labels.route),
 		})
 	}
 	s := found.(*requestSeries)
+	m.last.Store(s)
+	s.count(&o)
+}
+
+// count counts an answer.
+func (s *requestSeries) count(o *httpd.Observation) {
 	s.requests.Inc()
 	s.bytes.Add(float64(o.Bytes))
 	s.seconds.Observe(o.Duration.Seconds())

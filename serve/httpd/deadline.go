@@ -15,6 +15,7 @@ import (
 type unhurried struct {
 	net.Conn
 	reading, writing deadline
+	turn             turn
 }
 
 func newUnhurried(c net.Conn) *unhurried {

@@ -150,9 +150,12 @@ type fastConn struct {
 	cancel context.CancelFunc
 
 	in         []byte
-	start, end int       // what of in is read and not answered
-	until      time.Time // when the next head must be there; the zero time while none has begun
-	answered   bool      // a request was answered
+	start, end int         // what of in is read and not answered
+	until      time.Time   // when the next head must be there; the zero time while none has begun
+	answered   bool        // a request was answered
+	again      bool        // more requests may come after the present answer
+	filled     bool        // the last read filled in: more is there, perhaps
+	rest       func() bool // rests, bound once
 
 	head     fastHead
 	answer   fastAnswer
@@ -166,6 +169,7 @@ type fastConn struct {
 func (p *fastPath) serve(l *fastListener, n *connection) {
 	c := &fastConn{connection: n, path: p, in: make([]byte, maxFast), began: p.now()}
 	c.until = c.began.Add(p.s.ReadHeaderTimeout)
+	c.rest = c.rests
 	ctx, cancel := context.WithCancel(l.base)
 	c.cancel = cancel
 	if !p.add(c) {
@@ -212,12 +216,8 @@ func (p *fastPath) serve(l *fastListener, n *connection) {
 				n.hands()
 				return
 			}
-			if !c.send() {
-				return
-			}
 			c.start += size
-			c.tell(http.StateIdle)
-			if !c.state.CompareAndSwap(fastAnswers, fastWaits) || p.ending.Load() {
+			if !c.send() {
 				return
 			}
 		}
@@ -256,6 +256,7 @@ func (c *fastConn) await() (size int, v verdict) {
 		}
 		n, err := c.Read(c.in[c.end:])
 		c.end += n
+		c.filled = c.end == len(c.in)
 		switch {
 		case n > 0:
 		case errors.Is(err, io.EOF) && c.end > 0 && !c.mayEnd():
@@ -280,18 +281,34 @@ func (c *fastConn) ask() {
 	c.path.s.Handler.ServeHTTP(&c.answer, r)
 }
 
-// send sends the answer. It returns false if the connection can't be used any more.
+// send sends the answer, and may read what comes next. It returns false if the connection can't be used any more.
 func (c *fastConn) send() bool {
 	now := c.path.now()
 	octets, again := c.answer.finish(c.path.dateAt(now), c.path.ending.Load())
+	c.again = again
+	c.until, c.answered = time.Time{}, true
+	if plain, ok := c.connection.Conn.(*unhurried); ok && again && c.start == c.end && !c.filled {
+		c.start, c.end = 0, 0
+		n, err := plain.exchange(octets, c.in, now, now.Add(c.path.s.WriteTimeout), now.Add(c.path.s.IdleTimeout), c.rest)
+		c.end, c.filled = n, n == len(c.in)
+		return err == nil && n > 0
+	}
 	if err := c.SetWriteDeadline(now.Add(c.path.s.WriteTimeout)); err != nil {
 		return false
 	}
 	if _, err := c.Write(octets); err != nil {
 		return false
 	}
-	c.until, c.answered = time.Time{}, true
-	return again
+	return c.rests()
+}
+
+// rests notes that a request is answered. It returns false if no other is read.
+func (c *fastConn) rests() bool {
+	if !c.again {
+		return false
+	}
+	c.tell(http.StateIdle)
+	return c.state.CompareAndSwap(fastAnswers, fastWaits) && !c.path.ending.Load()
 }
 
 // handOver gives the connection to net/http, which reads first what was read and not answered. It returns false if the server ends.

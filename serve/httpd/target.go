@@ -89,12 +89,12 @@ func (x *reading) next() (id stele.ID, ok bool) {
 // one that stands in the configuration.
 func (x *reading) link() (stele.ID, bool) {
 	if x.host != "" {
-		if id, ok := x.parse("https://"+x.host+"/", x.text); ok {
+		if id, ok := x.parse("https://"+x.host+"/"+x.text, len("https:///")+len(x.host)); ok {
 			return id, true
 		}
 	}
 	if own := x.h.o.Host; own != "" && own != x.host {
-		return x.parse("https://"+own+"/", x.text)
+		return x.parse("https://"+own+"/"+x.text, len("https:///")+len(own))
 	}
 	return stele.ID{}, false
 }
@@ -105,18 +105,14 @@ func (x *reading) plain() (stele.ID, bool) {
 	if decoded, err := url.PathUnescape(text); err == nil {
 		text = decoded
 	}
-	return x.parse("", text)
+	return x.parse(text, 0)
 }
 
-// parse reads what follows start. It is [stele.Schemes.Parse], but makes no error where no
+// parse reads a text that begins with the address of a server, which has so many bytes. It is [stele.Schemes.Parse], but makes no error where no
 // scheme claims the text: that is common here, and costs more than the reading.
-func (x *reading) parse(start, text string) (stele.ID, bool) {
-	whole := text
-	if start != "" {
-		whole = start + text
-	}
+func (x *reading) parse(whole string, start int) (stele.ID, bool) {
 	if err := stele.CheckText("", whole); err != nil {
-		x.refuse(err, len(start))
+		x.refuse(err, start)
 		return stele.ID{}, false
 	}
 	for _, s := range x.h.schemes {
@@ -125,7 +121,7 @@ func (x *reading) parse(start, text string) (stele.ID, bool) {
 		case err == nil:
 			return id, true
 		case err != stele.ErrForeign:
-			x.refuse(err, len(start))
+			x.refuse(err, start)
 			return stele.ID{}, false
 		}
 	}
