@@ -21,8 +21,7 @@ import (
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/serve/httpd/oai"
 	"github.com/stele-id/stele/store/mem"
-	"github.com/stele-id/stele/web"
-	"github.com/stele-id/stele/web/language"
+	"github.com/stele-id/stele/web/webtest"
 )
 
 // registry is a registry that names are harvested into, or from.
@@ -102,15 +101,7 @@ func (r *registry) leads(name string) string {
 func (r *registry) provide(page int, watch func(q url.Values)) (at string) {
 	r.t.Helper()
 	clock := func() time.Time { return r.now }
-	languages, err := language.New()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	pages, err := web.New(languages, web.Face{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	h := httpd.New(httpd.Options{Resolver: resolver.New(r.store, r.schemes, resolver.Options{Now: clock}), Registry: r.Registrar, Schemes: r.schemes, Pages: pages, Now: clock, Base: "https://id.example.org",
+	h := httpd.New(httpd.Options{Resolver: resolver.New(r.store, r.schemes, resolver.Options{Now: clock}), Registry: r.Registrar, Schemes: r.schemes, Pages: webtest.Pages(r.t), Now: clock, Base: "https://id.example.org",
 		OAI: oai.New(oai.Options{Registrar: r.Registrar, Store: r.store, Schemes: r.schemes, Now: clock, Name: "A repository", Mail: "ids@example.org", Page: page})})
 	return serve(r.t, func(w http.ResponseWriter, q *http.Request) {
 		if watch != nil {

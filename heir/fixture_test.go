@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,20 +20,10 @@ import (
 	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/store/mem"
-	"github.com/stele-id/stele/web"
-	"github.com/stele-id/stele/web/language"
+	"github.com/stele-id/stele/web/webtest"
 )
 
 var theKey = stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"}
-
-// thePages are read once for all registries.
-var thePages = sync.OnceValues(func() (*web.Pages, error) {
-	languages, err := language.New()
-	if err != nil {
-		return nil, err
-	}
-	return web.New(languages, web.Face{})
-})
 
 // place is a registry in memory with its server.
 type place struct {
@@ -56,12 +45,8 @@ func newPlace(t *testing.T, name string) *place {
 	t.Cleanup(func() { store.Close() })
 	p := &place{t: t, name: name, admin: auth.With(context.Background(), auth.Local())}
 	p.Registry = registry.New(store, schemes, registry.Options{Now: time.Now, Resolver: resolver.Options{Now: time.Now}, Log: slog.New(slog.DiscardHandler)})
-	pages, err := thePages()
-	if err != nil {
-		t.Fatal(err)
-	}
-	programs := api.New(api.Options{Registrar: p.Registrar, Store: store, Resolver: p.Resolver, Schemes: schemes, Directory: p.Directory, Pages: pages, Now: time.Now})
-	p.server = httptest.NewServer(httpd.New(httpd.Options{Resolver: p.Resolver, Registry: p.Registrar, Schemes: schemes, Pages: pages, Now: time.Now, API: programs}))
+	programs := api.New(api.Options{Registrar: p.Registrar, Store: store, Resolver: p.Resolver, Schemes: schemes, Directory: p.Directory, Pages: webtest.Pages(t), Now: time.Now})
+	p.server = httptest.NewServer(httpd.New(httpd.Options{Resolver: p.Resolver, Registry: p.Registrar, Schemes: schemes, Pages: webtest.Pages(t), Now: time.Now, API: programs}))
 	t.Cleanup(p.server.Close)
 	if _, err := p.Registrar.SetLogKeys(p.admin, func(k *registrar.LogKeys) error { k.Origin = name; return nil }); err != nil {
 		t.Fatal(err)

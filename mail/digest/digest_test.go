@@ -23,7 +23,7 @@ import (
 	"github.com/stele-id/stele/store/mem"
 	"github.com/stele-id/stele/store/postgres"
 	"github.com/stele-id/stele/store/postgres/postgrestest"
-	"github.com/stele-id/stele/web/language"
+	"github.com/stele-id/stele/web/webtest"
 )
 
 // monday is when digests are due: at 07:00 on this day.
@@ -130,7 +130,7 @@ func (d *desktop) server() *server {
 		return &zonekey.Status{Steps: []zonekey.Step{{Key: "4711", To: zonekey.Active, From: monday.Add(-day)}}}, nil
 	}
 	bad := func(context.Context, *Reader) (Section, error) { return Section{}, d.bad }
-	s.sender = New(Options{Registrar: s.r, Directory: users, Queue: s.queue, Writer: must(mail.NewWriter("Mapas", "https://id.example.org"))(d), Languages: must(language.New())(d),
+	s.sender = New(Options{Registrar: s.r, Directory: users, Queue: s.queue, Writer: must(mail.NewWriter("Mapas", "https://id.example.org"))(d), Languages: webtest.Languages(d),
 		Schedule: mail.Schedule{Day: time.Monday, Hour: 7}, Base: "https://id.example.org", Now: d.clock,
 		Sources: []Source{Proposals(s.r), Decisions(s.r, d.schemes), Jobs(job.NewBoard(job.Options{Registrar: s.r, Schemes: d.schemes, Now: d.clock})), Zones(s.r, keys, d.clock), Links(s.r, d), Changes(s.r), bad}})
 	return s
@@ -509,7 +509,7 @@ func TestExim(t *testing.T) {
 
 // TestManyItems: items beyond those of which is kept that the user was told are not new in each digest.
 func TestManyItems(t *testing.T) {
-	to := &Reader{Language: must(language.New())(t).English()}
+	to := &Reader{Language: webtest.Languages(t).English()}
 	items := func(from, until int) (list []Item) {
 		for n := from; n < until; n++ {
 			list = append(list, Item{Text: "proposal", Key: fmt.Sprint("proposal ", n)})

@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,8 +32,7 @@ import (
 	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/store/mem"
 	"github.com/stele-id/stele/usage"
-	"github.com/stele-id/stele/web"
-	"github.com/stele-id/stele/web/language"
+	"github.com/stele-id/stele/web/webtest"
 )
 
 // site is an API over a registry in memory, whose clock is that of the machine and can
@@ -69,15 +67,6 @@ const (
 	theOutsider = "nemo"
 )
 
-// thePages are read once for all sites.
-var thePages = sync.OnceValues(func() (*web.Pages, error) {
-	languages, err := language.New()
-	if err != nil {
-		return nil, err
-	}
-	return web.New(languages, web.Face{})
-})
-
 func newSite(t testing.TB, change ...func(*Options)) *site {
 	t.Helper()
 	return newSiteWith(t, secret.NewRing(secret.Text{Keep: "stele-secret-key-1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8", Name: "the test"}), change...)
@@ -89,10 +78,6 @@ func newSiteWith(t testing.TB, secrets *secret.Ring, change ...func(*Options)) *
 	s := &site{t: t, admin: auth.With(context.Background(), auth.Local()), tokens: make(map[string]string)}
 	var err error
 	if s.schemes, err = all.New(all.Config{Now: s.now, PURLHosts: []string{"purl.org"}}); err != nil {
-		t.Fatal(err)
-	}
-	pages, err := thePages()
-	if err != nil {
 		t.Fatal(err)
 	}
 	s.store = mem.New(s.now)
@@ -110,7 +95,7 @@ func newSiteWith(t testing.TB, secrets *secret.Ring, change ...func(*Options)) *
 		Search: &search.Finder{Index: index, Schemes: s.schemes, Get: s.registry.Get, Sight: func(ctx context.Context, within stele.NamespaceKey) (search.Sight, error) {
 			return s.registry.Sight(ctx, within)
 		}},
-		Registrar: s.registry, Store: s.store, Resolver: reads, Schemes: s.schemes, Directory: s.directory, Pages: pages, Now: s.now,
+		Registrar: s.registry, Store: s.store, Resolver: reads, Schemes: s.schemes, Directory: s.directory, Pages: webtest.Pages(t), Now: s.now,
 		Base: "https://id.example.org", Log: newTestLog(&s.log), Transparency: whole,
 	}
 	rules, err := links.UsualRules()

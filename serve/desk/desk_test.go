@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,6 +52,26 @@ type site struct {
 	now time.Time
 }
 
+// look is what pages are made with.
+type look struct {
+	public *web.Pages
+	desk   *deskpage.Pages
+}
+
+// theLook is read once for all sites: nothing changes it, and to read it takes longer than most tests.
+var theLook = sync.OnceValues(func() (look, error) {
+	languages, err := language.New()
+	if err != nil {
+		return look{}, err
+	}
+	public, err := web.New(languages, web.Face{})
+	if err != nil {
+		return look{}, err
+	}
+	desk, err := deskpage.New(public, languages)
+	return look{public, desk}, err
+})
+
 func newSite(t *testing.T, change ...func(*Options)) *site {
 	t.Helper()
 	s := &site{t: t, now: time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC), admin: auth.With(t.Context(), auth.Local())}
@@ -64,11 +85,10 @@ func newSite(t *testing.T, change ...func(*Options)) *site {
 	s.jobs, s.users = job.NewBoard(job.Options{Registrar: s.r, Schemes: schemes, Now: clock}), directory
 	index := must(search.Open(t.Context(), search.Options{Source: store}))(t)
 	t.Cleanup(func() { index.Close() })
-	languages := must(language.New())(t)
-	public := must(web.New(languages, web.Face{}))(t)
-	s.public = public
+	look := must(theLook())(t)
+	s.public = look.public
 	o := Options{
-		Registrar: s.r, Directory: directory, Store: store, Schemes: schemes, Pages: must(deskpage.New(public, languages))(t), Languages: languages, Now: clock, Jobs: s.jobs, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Registrar: s.r, Directory: directory, Store: store, Schemes: schemes, Pages: look.desk, Languages: webtest.Languages(t), Now: clock, Jobs: s.jobs, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Subject: func(r *http.Request, rec *stele.Record, ns *stele.Namespace) describe.Subject {
 			return describe.Subject{Record: rec, Namespace: ns, Base: s.url, Self: s.url + "/" + rec.ID.String()}
 		},
@@ -466,7 +486,7 @@ func TestPortuguese(t *testing.T) {
 	b := s.as("ed")
 	path := b.make(url.Values{"target.0.url": {"https://example.org/1"}, "what": {"Rios"}})
 	id := url.QueryEscape(must(url.Parse(path))(t).Query().Get("id"))
-	english := must(language.New())(t).Get("en")
+	english := webtest.Languages(t).Get("en")
 	for _, at := range []string{"/.desk/", "/.desk/names", "/.desk/namespaces", "/.desk/namespace?namespace=ark:12345/x5", "/.desk/namespace/new", "/.desk/new", path, "/.desk/history?id=" + id, "/.desk/withdraw?id=" + id, "/.desk/disavow?id=" + id + "&number=1", "/.desk/account", "/.desk/nonsense"} {
 		b.lang = "pt-BR"
 		p := b.get(at)

@@ -33,8 +33,7 @@ import (
 	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/serve/httpd/handle"
 	"github.com/stele-id/stele/store/mem"
-	"github.com/stele-id/stele/web"
-	"github.com/stele-id/stele/web/language"
+	"github.com/stele-id/stele/web/webtest"
 	"github.com/stele-id/stele/wire/hdl"
 )
 
@@ -133,11 +132,7 @@ func newAdminFixtureFor(t testing.TB, administrators []handles.Identity, change 
 	}
 	administration, err := handle.New(o)
 	must(err)
-	languages, err := language.New()
-	must(err)
-	pages, err := web.New(languages, web.Face{})
-	must(err)
-	handler := New(Options{Resolver: r, Registry: f.registrar, Schemes: schemes, Pages: pages, Now: f.now, Handles: administration})
+	handler := New(Options{Resolver: r, Registry: f.registrar, Schemes: schemes, Pages: webtest.Pages(t), Now: f.now, Handles: administration})
 	f.clear = httptest.NewServer(handler)
 	t.Cleanup(f.clear.Close)
 	f.secure = httptest.NewUnstartedServer(handler)

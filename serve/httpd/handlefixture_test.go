@@ -15,8 +15,7 @@ import (
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/mem"
-	"github.com/stele-id/stele/web"
-	"github.com/stele-id/stele/web/language"
+	"github.com/stele-id/stele/web/webtest"
 )
 
 var handleNoon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -38,21 +37,13 @@ func newHandleFixture(t testing.TB, change func(*Options)) *handleFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	languages, err := language.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := web.New(languages, web.Face{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	f := &handleFixture{t: t, store: mem.New(clock), schemes: schemes}
 	t.Cleanup(func() { f.store.Close() })
 	o := Options{OwnName: named("id.example.org", "example.com"),
 		Resolver: resolver.New(f.store, schemes, resolver.Options{Now: clock, DefaultTTL: 3600}),
 		Registry: registrar.New(f.store, schemes, registrar.Options{Now: clock}),
 		Schemes:  schemes,
-		Pages:    pages,
+		Pages:    webtest.Pages(t),
 		Now:      clock,
 		Random: func(n int) int {
 			if f.drawn == nil {

@@ -19,8 +19,7 @@ import (
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/mem"
-	"github.com/stele-id/stele/web"
-	"github.com/stele-id/stele/web/language"
+	"github.com/stele-id/stele/web/webtest"
 )
 
 // siteBegins is when the clock of a site begins.
@@ -51,14 +50,6 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 	if s.schemes, err = all.New(all.Config{Now: s.now, PURLHosts: []string{"purl.org", "id.example.org"}}); err != nil {
 		t.Fatal(err)
 	}
-	languages, err := language.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := web.New(languages, web.Face{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	store := mem.New(s.now)
 	s.store = store
 	t.Cleanup(func() { store.Close() })
@@ -74,7 +65,7 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 			reads.InvalidateNamespaces()
 			learned.InvalidateNamespaces()
 		}})
-	o := Options{Resolver: reads, Registry: s.registry, Schemes: s.schemes, Pages: pages, Now: s.now, Base: "https://id.example.org", Host: "id.example.org"}
+	o := Options{Resolver: reads, Registry: s.registry, Schemes: s.schemes, Pages: webtest.Pages(t), Now: s.now, Base: "https://id.example.org", Host: "id.example.org"}
 	for _, c := range change {
 		c(&o)
 	}

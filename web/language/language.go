@@ -6,6 +6,8 @@
 package language
 
 import (
+	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"math"
@@ -43,7 +45,7 @@ type Language struct {
 	Name string // in the language itself
 
 	keys     map[string]bool
-	plain    map[string]string // texts without arguments, which pages have most of
+	plain    map[string]string // texts without placeholders, which pages have most of
 	problems map[string]string // by code
 	texts    *i18n.Localizer
 	numbers  *message.Printer
@@ -97,8 +99,8 @@ func read(tag string) (*Language, error) {
 	if err != nil {
 		return nil, err
 	}
-	var f file
-	if err := toml.Unmarshal(text, &f); err != nil {
+	f, err := parse(text)
+	if err != nil {
 		return nil, stele.Messagef("language.file-damaged", "the language file {file} is damaged: {cause}", tag+".toml", err)
 	}
 	parsed, err := language.Parse(tag)
@@ -111,6 +113,11 @@ func read(tag string) (*Language, error) {
 	l.dayForm, _ = f.Texts["date.day"].(string)
 	l.momentForm, _ = f.Texts["date.moment"].(string)
 	for key, value := range f.Texts {
+		l.keys[key] = true
+		if text, ok := value.(string); ok && !strings.Contains(text, "{") {
+			l.plain[key] = text
+			continue
+		}
 		m, err := i18n.NewMessage(value)
 		if err != nil {
 			return nil, stele.Messagef("language.text-damaged", "the text {key} of the language file {file} is damaged: {cause}", key, tag+".toml", err)
@@ -122,12 +129,53 @@ func read(tag string) (*Language, error) {
 		if err := bundle.AddMessages(parsed, m); err != nil {
 			return nil, stele.Messagef("language.text-damaged", "the text {key} of the language file {file} is damaged: {cause}", key, tag+".toml", err)
 		}
-		l.keys[key] = true
-	}
-	for key := range l.keys {
-		l.plain[key] = l.Text(key)
 	}
 	return l, nil
+}
+
+// piece is how many lines of a file are parsed at once: the parser compares each key with all others of its table, which takes most of a
+// server's start with thousands of texts.
+const piece = 64
+
+// parse parses a file. Each text stands in one line.
+func parse(text []byte) (file, error) {
+	f := file{Texts: make(map[string]any), Problems: make(map[string]string)}
+	var table, lines []byte
+	n := 0
+	flush := func() error {
+		var part file
+		if err := toml.Unmarshal(slices.Concat(table, lines), &part); err != nil {
+			return err
+		}
+		lines, n = lines[:0], 0
+		f.Name, f.Months = cmp.Or(f.Name, part.Name), append(f.Months, part.Months...)
+		return errors.Join(add(f.Texts, part.Texts), add(f.Problems, part.Problems))
+	}
+	for line := range bytes.Lines(text) {
+		if begins := line[0] == '['; begins || n == piece {
+			if err := flush(); err != nil {
+				return f, err
+			}
+			if begins {
+				table = line
+				continue
+			}
+		}
+		lines = append(lines, line...)
+		n++
+	}
+	return f, flush()
+}
+
+// add adds the texts of a piece to those before it.
+func add[T any](all, part map[string]T) error {
+	for key, value := range part {
+		if _, ok := all[key]; ok {
+			return stele.Messagef("", "it has {key} twice", key)
+		}
+		all[key] = value
+	}
+	return nil
 }
 
 // placeholders makes the actions of a template from placeholders: {name} is {.name}.
@@ -232,7 +280,7 @@ func (l *Language) Keys() []string {
 // the language does, and the one with the name count chooses the plural form. A key that is
 // missing is returned itself, so that a page can be read all the same.
 func (l *Language) Text(key string, args ...any) string {
-	if text, ok := l.plain[key]; ok && len(args) == 0 {
+	if text, ok := l.plain[key]; ok {
 		return text
 	}
 	config := &i18n.LocalizeConfig{MessageID: key}

@@ -2,10 +2,13 @@ package language
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -231,6 +234,42 @@ func TestMatch(t *testing.T) {
 		}
 		if got := c.Of(r, tt.user, tt.site).Tag; got != tt.want {
 			t.Errorf("%+v: got %s", tt, got)
+		}
+	}
+}
+
+// TestParseInPieces: a file that is parsed in pieces is the same as one parsed at once, and what it has twice is an error, far apart too.
+func TestParseInPieces(t *testing.T) {
+	for _, name := range []string{"en.toml", "pt-BR.toml"} {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want file
+		if err := toml.Unmarshal(text, &want); err != nil {
+			t.Fatal(err)
+		}
+		if got.Name != want.Name || !slices.Equal(got.Months, want.Months) || !reflect.DeepEqual(got.Texts, want.Texts) || !maps.Equal(got.Problems, want.Problems) {
+			t.Errorf("%s is read otherwise in pieces", name)
+		}
+	}
+	var long strings.Builder
+	for i := range 3 * piece {
+		fmt.Fprintf(&long, "\"a%d\" = \"b\"\n", i)
+	}
+	for _, table := range []string{"texts", "problems"} {
+		text := "name = \"x\"\n[" + table + "]\n" + long.String()
+		if _, err := parse([]byte(text)); err != nil {
+			t.Error(err)
+		}
+		for _, twice := range []string{"a0", "a190"} {
+			if _, err := parse([]byte(text + "\"" + twice + "\" = \"c\"\n")); err == nil {
+				t.Errorf("%s has %s twice, and that is no error", table, twice)
+			}
 		}
 	}
 }

@@ -23,8 +23,7 @@ import (
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/serve/httpd/ezid"
 	"github.com/stele-id/stele/store/mem"
-	"github.com/stele-id/stele/web"
-	"github.com/stele-id/stele/web/language"
+	"github.com/stele-id/stele/web/webtest"
 )
 
 // site is a server over a registry in memory, whose clock is that of the machine and can be set ahead. In it are users with
@@ -61,23 +60,11 @@ func (l *logBuffer) String() string {
 
 func (s *site) now() time.Time { return time.Now().Add(time.Duration(s.clock.Load())) }
 
-var thePages = sync.OnceValues(func() (*web.Pages, error) {
-	languages, err := language.New()
-	if err != nil {
-		return nil, err
-	}
-	return web.New(languages, web.Face{})
-})
-
 func newSite(t testing.TB, change ...func(*ezid.Options)) *site {
 	t.Helper()
 	s := &site{t: t, admin: auth.With(context.Background(), auth.Local()), tokens: make(map[string]string)}
 	var err error
 	if s.schemes, err = all.New(all.Config{Now: s.now}); err != nil {
-		t.Fatal(err)
-	}
-	pages, err := thePages()
-	if err != nil {
 		t.Fatal(err)
 	}
 	s.store = mem.New(s.now)
@@ -92,7 +79,7 @@ func newSite(t testing.TB, change ...func(*ezid.Options)) *site {
 	for _, c := range change {
 		c(&o)
 	}
-	s.server = httptest.NewServer(httpd.New(httpd.Options{Resolver: reads, Registry: s.registrar, Schemes: s.schemes, Pages: pages, Now: s.now, EZID: ezid.New(o)}))
+	s.server = httptest.NewServer(httpd.New(httpd.Options{Resolver: reads, Registry: s.registrar, Schemes: s.schemes, Pages: webtest.Pages(t), Now: s.now, EZID: ezid.New(o)}))
 	t.Cleanup(s.server.Close)
 	for _, u := range []auth.User{{Name: "root", Admin: true}, {Name: "ann"}, {Name: "ed", Groups: []string{"editors"}}, {Name: "rita"}, {Name: "nemo"}} {
 		if _, err := s.registrar.AddUser(s.admin, u); err != nil {

@@ -20,8 +20,7 @@ import (
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/serve/httpd/lsid"
 	"github.com/stele-id/stele/store/mem"
-	"github.com/stele-id/stele/web"
-	"github.com/stele-id/stele/web/language"
+	"github.com/stele-id/stele/web/webtest"
 )
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -54,19 +53,11 @@ func newAuthority(t testing.TB, change ...func(*httpd.Options, *lsid.Options)) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	languages, err := language.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := web.New(languages, web.Face{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	a := &authority{t: t, schemes: schemes, store: mem.New(clock), ctx: auth.With(t.Context(), auth.Local()), counted: &counter{}}
 	t.Cleanup(func() { a.store.Close() })
 	a.registrar = registrar.New(a.store, schemes, registrar.Options{Now: clock, OnCommit: func(r ...*stele.Record) { a.resolver.Invalidate(r...) }, OnNamespaces: func() { a.resolver.InvalidateNamespaces() }})
 	a.resolver = resolver.New(a.store, schemes, resolver.Options{Now: clock, DefaultTTL: 3600, CacheBytes: 1 << 20})
-	o := httpd.Options{Resolver: a.resolver, Registry: a.registrar, Schemes: schemes, Pages: pages, Now: clock, Counter: a.counted, OwnName: func(name string) bool { return name == "id.example.org" },
+	o := httpd.Options{Resolver: a.resolver, Registry: a.registrar, Schemes: schemes, Pages: webtest.Pages(t), Now: clock, Counter: a.counted, OwnName: func(name string) bool { return name == "id.example.org" },
 		Identify: func(r *http.Request) (auth.Principal, error) {
 			token, err := auth.Bearer(r.Header["Authorization"])
 			switch {

@@ -20,8 +20,7 @@ import (
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/serve/httpd/oai"
 	"github.com/stele-id/stele/store/mem"
-	"github.com/stele-id/stele/web"
-	"github.com/stele-id/stele/web/language"
+	"github.com/stele-id/stele/web/webtest"
 )
 
 // repository is a server whose registry is harvested.
@@ -51,19 +50,11 @@ func newRepository(t testing.TB, page int, change ...func(*httpd.Options)) *repo
 	if s.schemes, err = all.New(all.Config{Now: clock}); err != nil {
 		t.Fatal(err)
 	}
-	languages, err := language.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := web.New(languages, web.Face{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	s.store = mem.New(clock)
 	t.Cleanup(func() { s.store.Close() })
 	s.registrar = registrar.New(s.store, s.schemes, registrar.Options{Now: clock})
 	h := oai.New(oai.Options{Registrar: s.registrar, Store: s.store, Schemes: s.schemes, Now: clock, Name: "Names & numbers", Mail: "ids@example.org", Page: page})
-	o := httpd.Options{Resolver: resolver.New(s.store, s.schemes, resolver.Options{Now: clock}), Registry: s.registrar, Schemes: s.schemes, Pages: pages, Now: clock, OAI: h,
+	o := httpd.Options{Resolver: resolver.New(s.store, s.schemes, resolver.Options{Now: clock}), Registry: s.registrar, Schemes: s.schemes, Pages: webtest.Pages(t), Now: clock, OAI: h,
 		Base: "https://id.example.org"}
 	for _, f := range change {
 		f(&o)
