@@ -450,7 +450,7 @@ func TestParts(t *testing.T) {
 		if i%2 == 1 {
 			l.scheme = "hdl"
 		}
-		at := tally.records.add(uint64(i), stele.StoredID(l.scheme, l.text), l.day, stele.NamespaceKey{})
+		at := tally.records.add(uint64(i)*0x9e3779b97f4a7c15, stele.StoredID(l.scheme, l.text), l.day, stele.NamespaceKey{})
 		tally.records.list[at].delta = l.delta
 		want = append(want, l)
 	}
