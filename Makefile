@@ -90,26 +90,34 @@ packages: ## builds dist/: programs for all systems, packages, images, bills of 
 demo: build ## serves a small registry of examples, and shows what to try
 	@if [ -t 0 ] && [ -t 1 ]; then exec bin/stele serve --demo; else exec bin/stele serve --demo --once; fi
 
+# Whole programs are tested without the race detector, in a run of their own: the programs that these tests start don't have it
+# (docs/decisions/0064-programs-of-tests-without-the-race-detector.md).
+WHOLE := ./test ./cmd/stele
+
 # The packages whose tests take longest are named first: go test starts packages in the order
 # in which it gets them, so that none of these runs alone at the end.
-LONGEST := ./test ./cmd/stele ./store/pebble ./store/postgres
+LONGEST := ./store/pebble ./store/postgres ./transparency ./links ./serve/api
+PACKAGES = $(LONGEST) $(shell go list ./... | grep -v -x -F $(WHOLE:./%=-e github.com/stele-id/stele/%))
 
-# Three packages are tested at a time, on two processors too: those that start whole programs wait for them most of the time.
+# Two packages and two whole programs are tested at a time, on two processors too: whole programs wait for others most of the time.
 # The empty Debian is made while go vet runs: it waits for packages to be fetched. So does staticcheck while tests wait for programs.
 # The program is compiled as tests compile it, before they all wait for it beside each other.
 # The totals come last, whatever happens. A skipped test is a defect: the tally
 # fails on it as on a failed one.
-test: needs ## checks everything: lint, and all tests with the race detector
+TESTSUM = $(TOOL) gotestsum --format pkgname
+TESTFLAGS := -p 2 -shuffle=on -vet=off -timeout 40m
+test: needs ## checks everything: lint, and all tests, those of packages with the race detector
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line bin/debian.tar vet
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -o /dev/null ./cmd/stele
-	@mkdir -p bin && rm -f bin/test.json
+	@mkdir -p bin && rm -f bin/test-packages.json bin/test-whole.json
 	@status=0; \
 	$(STATICCHECK) ./... >bin/staticcheck.txt 2>&1 & checked=$$!; \
-	CGO_ENABLED=1 $(TOOL) gotestsum --format pkgname --jsonfile bin/test.json -- \
-		-race -p 3 -shuffle=on -vet=off -timeout 40m $(LONGEST) ./... || status=$$?; \
+	CGO_ENABLED=0 $(TESTSUM) --jsonfile bin/test-whole.json -- -trimpath $(TESTFLAGS) $(WHOLE) & whole=$$!; \
+	CGO_ENABLED=1 $(TESTSUM) --jsonfile bin/test-packages.json -- -race $(TESTFLAGS) $(PACKAGES) || status=$$?; \
+	wait $$whole || status=$$?; \
 	wait $$checked || { cat bin/staticcheck.txt; status=1; }; \
 	go build -buildvcs=false -o bin/tally ./test/tally; \
-	bin/tally bin/test.json || status=1; \
+	bin/tally bin/test-packages.json bin/test-whole.json || status=1; \
 	exit $$status
 
 # The daily loop: no race detector, no other servers, no program that is started whole.

@@ -1,12 +1,12 @@
-// Tally reads the events that `go test -json` wrote and prints one line, the
-// totals of the run:
+// Tally reads the events that one or several runs of `go test -json` wrote, each to a file, and
+// prints one line, the totals of all runs:
 //
 //	120 passed, 0 failed, 0 skipped
 //
 // Each test and each subtest counts. A package that fails outside its tests (it
 // does not build, or its process dies) counts as one that failed. Tally itself
 // fails if one failed, if one was skipped (a test that does not run proves
-// nothing), or if none ran. It never runs a test.
+// nothing), or if none ran in one of the runs. It never runs a test.
 package main
 
 import (
@@ -23,28 +23,35 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout)) }
 // run prints the totals of the named file and returns the exit code. Everything
 // goes to one stream, the totals last.
 func run(args []string, out io.Writer) int {
-	if len(args) != 1 {
-		fmt.Fprintln(out, "usage: tally FILE")
+	if len(args) == 0 {
+		fmt.Fprintln(out, "usage: tally FILE...")
 		return 2
 	}
-	f, err := os.Open(args[0])
+	var all totals
+	code := 0
+	for _, name := range args {
+		t, err := countFile(name)
+		all.passed, all.failed, all.skips = all.passed+t.passed, all.failed+t.failed, append(all.skips, t.skips...)
+		if err == nil {
+			err = t.verdict()
+		}
+		if err != nil {
+			fmt.Fprintln(out, err)
+			code = 1
+		}
+	}
+	fmt.Fprintln(out, all)
+	return code
+}
+
+// countFile counts the events in a file.
+func countFile(name string) (totals, error) {
+	f, err := os.Open(name)
 	if err != nil {
-		fmt.Fprintln(out, "no totals:", err)
-		return 1
+		return totals{}, fmt.Errorf("no totals: %w", err)
 	}
 	defer f.Close()
-	t, err := count(f)
-	if err == nil {
-		err = t.verdict()
-	}
-	if err != nil {
-		fmt.Fprintln(out, err)
-	}
-	fmt.Fprintln(out, t)
-	if err != nil {
-		return 1
-	}
-	return 0
+	return count(f)
 }
 
 // totals of a run; skips are the names of what was skipped.

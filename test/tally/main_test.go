@@ -54,6 +54,40 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestRunSeveral: the totals of several runs; each has to have run tests.
+func TestRunSeveral(t *testing.T) {
+	folder := t.TempDir()
+	file := func(name, events string) string {
+		name = filepath.Join(folder, name)
+		if err := os.WriteFile(name, []byte(events), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	good := file("good", `{"Action":"pass","Package":"p","Test":"TestA"}`)
+	more := file("more", `{"Action":"pass","Package":"q","Test":"TestB"}`)
+	bad := file("bad", `{"Action":"fail","Package":"r","Test":"TestC"}`)
+	none := file("none", "")
+	for _, tt := range []struct {
+		files []string
+		code  int
+		want  string
+	}{
+		{[]string{good, more}, 0, "2 passed, 0 failed, 0 skipped\n"},
+		{[]string{bad, good}, 1, "there are failed tests\n1 passed, 1 failed, 0 skipped\n"},
+		{[]string{good, none}, 1, "no test ran\n1 passed, 0 failed, 0 skipped\n"},
+	} {
+		var out strings.Builder
+		if code := run(tt.files, &out); code != tt.code || out.String() != tt.want {
+			t.Errorf("%d and\n%s, want %d and\n%s", code, &out, tt.code, tt.want)
+		}
+	}
+	var out strings.Builder
+	if code := run([]string{good, filepath.Join(folder, "missing")}, &out); code != 1 || !strings.HasSuffix(out.String(), "\n1 passed, 0 failed, 0 skipped\n") {
+		t.Errorf("%d and\n%s for a missing file", code, &out)
+	}
+}
+
 func TestRunWithoutFile(t *testing.T) {
 	var out strings.Builder
 	if code := run([]string{filepath.Join(t.TempDir(), "none")}, &out); code != 1 {
