@@ -171,7 +171,7 @@ func parse(text []byte) (file, error) {
 func add[T any](all, part map[string]T) error {
 	for key, value := range part {
 		if _, ok := all[key]; ok {
-			return stele.Messagef("", "it has {key} twice", key)
+			return stele.Messagef("language.text-twice", "the text {key} is there twice", key)
 		}
 		all[key] = value
 	}
