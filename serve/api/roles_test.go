@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -267,6 +268,14 @@ func TestRoles(t *testing.T) {
 	}
 }
 
+// sitesFor returns a function that returns a site to try an operation at: always the same one for an operation that changes nothing.
+func sitesFor(t *testing.T, op *operation) func() *site {
+	if op.method != http.MethodGet {
+		return func() *site { return newSite(t) }
+	}
+	return sync.OnceValue(func() *site { return newSite(t) })
+}
+
 // TestScopes sends a request to each operation by an administrator's tokens: one for each
 // scope, one that is limited to the namespace of the samples, and one that is limited to
 // another namespace. Each does what its scopes say in its namespaces, and nothing else.
@@ -293,8 +302,9 @@ func TestScopes(t *testing.T) {
 			if op.scope != anyScope && !op.scope.IsValid() {
 				t.Fatalf("the table does not say which scope %s needs", op.name)
 			}
+			site := sitesFor(t, op)
 			for name, limits := range tokens {
-				s := newSite(t)
+				s := site()
 				credential, made, err := s.registry.CreateToken(s.admin, auth.TokenRequest{User: theAdmin, Scopes: limits.scopes, Namespaces: limits.namespaces})
 				if err != nil {
 					t.Fatal(err)
