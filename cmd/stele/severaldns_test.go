@@ -117,4 +117,3 @@ func askDNS(t *testing.T, server, name string, kind uint16) []byte {
 	t.Fatalf("%s does not answer", server)
 	return nil
 }
-
