@@ -27,7 +27,6 @@ import (
 	"github.com/stele-id/stele/store/mem"
 	"github.com/stele-id/stele/web"
 	"github.com/stele-id/stele/web/deskpage"
-	"github.com/stele-id/stele/web/language"
 	"github.com/stele-id/stele/web/webtest"
 )
 
@@ -52,25 +51,11 @@ type site struct {
 	now time.Time
 }
 
-// look is what pages are made with.
-type look struct {
-	public *web.Pages
-	desk   *deskpage.Pages
+// theDesk is the pages of all sites, read once.
+var theDesk struct {
+	sync.Once
+	pages *deskpage.Pages
 }
-
-// theLook is read once for all sites: nothing changes it, and to read it takes longer than most tests.
-var theLook = sync.OnceValues(func() (look, error) {
-	languages, err := language.New()
-	if err != nil {
-		return look{}, err
-	}
-	public, err := web.New(languages, web.Face{})
-	if err != nil {
-		return look{}, err
-	}
-	desk, err := deskpage.New(public, languages)
-	return look{public, desk}, err
-})
 
 func newSite(t *testing.T, change ...func(*Options)) *site {
 	t.Helper()
@@ -85,10 +70,10 @@ func newSite(t *testing.T, change ...func(*Options)) *site {
 	s.jobs, s.users = job.NewBoard(job.Options{Registrar: s.r, Schemes: schemes, Now: clock}), directory
 	index := must(search.Open(t.Context(), search.Options{Source: store}))(t)
 	t.Cleanup(func() { index.Close() })
-	look := must(theLook())(t)
-	s.public = look.public
+	s.public = webtest.Pages(t)
+	theDesk.Do(func() { theDesk.pages = must(deskpage.New(s.public, webtest.Languages(t)))(t) })
 	o := Options{
-		Registrar: s.r, Directory: directory, Store: store, Schemes: schemes, Pages: look.desk, Languages: webtest.Languages(t), Now: clock, Jobs: s.jobs, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Registrar: s.r, Directory: directory, Store: store, Schemes: schemes, Pages: theDesk.pages, Languages: webtest.Languages(t), Now: clock, Jobs: s.jobs, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Subject: func(r *http.Request, rec *stele.Record, ns *stele.Namespace) describe.Subject {
 			return describe.Subject{Record: rec, Namespace: ns, Base: s.url, Self: s.url + "/" + rec.ID.String()}
 		},
